@@ -1,0 +1,32 @@
+# Two commands: `make cluster` runs a 3-node cluster, `make test` checks everything.
+# Both set themselves up on a machine that has only make and Python 3.11 or newer.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: cluster demo test bench fmt
+
+.venv: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch .venv
+
+cluster: .venv
+	$(BIN)/logboat cluster up
+
+demo: .venv
+	$(BIN)/python -m logboat.testing.demo
+
+test: .venv
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2
+
+bench: .venv
+	$(BIN)/python benchmarks/run.py
+
+fmt: .venv
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
