@@ -1,0 +1,364 @@
+"""The inter-node connection: proven at both ends, framed, in order, closed at anything odd."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import pickle
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from logboat.raftlog import (
+    Channel,
+    ChannelClosed,
+    ChannelLimits,
+    Credential,
+    HandshakeFailed,
+    accept_factory,
+    dial,
+)
+from logboat.raftlog.frame_mac import FrameMac
+
+SECRET = b"s" * 32
+
+
+def credential(node_id: int, *, secret: bytes = SECRET, cluster: str = "c") -> Credential:
+    return Credential(secret, node_id, UUID(int=node_id), cluster)
+
+
+class Inbox:
+    """Collects what a channel delivers."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.frames: list[bytes] = []
+        self.closed = asyncio.Event()
+        self.arrived = asyncio.Event()
+        channel.set_receiver(self._on_frame, self.closed.set)
+
+    def _on_frame(self, payload: memoryview) -> None:
+        self.frames.append(bytes(payload))
+        self.arrived.set()
+
+    async def count(self, wanted: int) -> list[bytes]:
+        async with asyncio.timeout(5):
+            while len(self.frames) < wanted:
+                self.arrived.clear()
+                await self.arrived.wait()
+        return self.frames
+
+
+class Listener:
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.accepted: asyncio.Queue[Channel] = asyncio.Queue()
+
+    async def dial(
+        self,
+        *,
+        secret: bytes = SECRET,
+        cluster: str = "c",
+        expected_node_id: int = 2,
+        max_frame: int = 1 << 26,
+    ) -> Channel:
+        return await dial(
+            "127.0.0.1",
+            self.port,
+            credential=credential(1, secret=secret, cluster=cluster),
+            service="test",
+            expected_node_id=expected_node_id,
+            rng=Random(1),
+            deadline=asyncio.get_running_loop().time() + 5,
+            max_frame=max_frame,
+        )
+
+    async def pair(self, **options: int) -> tuple[Channel, Channel]:
+        channel = await self.dial(**options)  # type: ignore[arg-type]
+        return channel, await asyncio.wait_for(self.accepted.get(), 5)
+
+
+@asynccontextmanager
+async def listening(limits: ChannelLimits | None = None) -> AsyncIterator[Listener]:
+    opened: list[Channel] = []
+
+    def on_channel(channel: Channel) -> None:
+        opened.append(channel)
+        listener.accepted.put_nowait(channel)
+
+    acceptor = accept_factory(credential(2), Random(2), on_channel, limits)
+    server = await asyncio.get_running_loop().create_server(acceptor, "127.0.0.1", 0)
+    listener = Listener(server.sockets[0].getsockname()[1])
+    try:
+        yield listener
+    finally:
+        server.close()
+        acceptor.close()
+        for channel in opened:
+            channel.close()
+        await asyncio.sleep(0.01)
+
+
+async def test_each_side_learns_the_proven_identity_of_the_other() -> None:
+    async with listening() as listener:
+        ours, theirs = await listener.pair()
+        assert (ours.peer.node_id, ours.peer.directory_id) == (2, UUID(int=2))
+        assert (theirs.peer.node_id, theirs.peer.directory_id) == (1, UUID(int=1))
+        assert theirs.peer.service == "test"
+        ours.close()
+
+
+async def test_frames_of_all_sizes_arrive_once_and_in_order_in_both_directions() -> None:
+    async with listening() as listener:
+        ours, theirs = await listener.pair()
+        inbox, outbox = Inbox(theirs), Inbox(ours)
+        sizes = [0, 1, 100, 65_000, 65_508, 65_509, 70_000, 300_000, 3, 5_000_000, 7]
+        payloads = [Random(size).randbytes(size) for size in sizes]
+        for payload in payloads:
+            ours.send([payload[:10], memoryview(payload)[10:]])
+            theirs.send([payload])
+        assert await inbox.count(len(sizes)) == payloads
+        assert await outbox.count(len(sizes)) == payloads
+        ours.close()
+        await inbox.closed.wait()
+        await outbox.closed.wait()
+
+
+async def test_nothing_is_delivered_while_reading_is_paused() -> None:
+    async with listening() as listener:
+        ours, theirs = await listener.pair()
+        inbox = Inbox(theirs)
+        theirs.pause_reading()
+        for number in range(100):
+            ours.send([bytes([number])])
+        await asyncio.sleep(0.05)
+        assert inbox.frames == []
+        theirs.resume_reading()
+        assert await inbox.count(100) == [bytes([number]) for number in range(100)]
+        ours.close()
+
+
+async def test_frames_sent_before_a_close_still_arrive() -> None:
+    async with listening() as listener:
+        ours, theirs = await listener.pair()
+        inbox = Inbox(theirs)
+        ours.send([b"last words"])
+        ours.close()
+        assert await inbox.count(1) == [b"last words"]
+        with pytest.raises(ChannelClosed):
+            ours.send([b"too late"])
+        await inbox.closed.wait()
+
+
+async def test_close_is_told_to_a_receiver_that_comes_late() -> None:
+    async with listening() as listener:
+        ours, theirs = await listener.pair()
+        ours.close()
+        await asyncio.sleep(0.05)
+        inbox = Inbox(theirs)
+        async with asyncio.timeout(5):
+            await inbox.closed.wait()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"secret": b"x" * 32}, {"cluster": "other"}, {"expected_node_id": 3}]
+)
+async def test_wrong_secret_cluster_or_node_is_refused(wrong: dict[str, object]) -> None:
+    async with listening() as listener:
+        with pytest.raises(HandshakeFailed):
+            await listener.dial(**wrong)  # type: ignore[arg-type]
+        assert listener.accepted.empty()
+
+
+async def test_a_listener_without_the_secret_is_refused_by_the_dialer() -> None:
+    acceptor = accept_factory(credential(2, secret=b"x" * 32), Random(2), lambda channel: None)
+    server = await asyncio.get_running_loop().create_server(acceptor, "127.0.0.1", 0)
+    try:
+        with pytest.raises(HandshakeFailed, match="does not hold"):
+            await Listener(server.sockets[0].getsockname()[1]).dial()
+    finally:
+        server.close()
+        await asyncio.sleep(0.01)
+
+
+async def test_a_refused_connection_is_an_os_error_of_its_own() -> None:
+    server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    with pytest.raises(ConnectionRefusedError):
+        await Listener(port).dial()
+
+
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [
+        pickle.dumps({"type": "append_entries"}),
+        b"GET / HTTP/1.1\r\n\r\n",
+        struct.pack(">I", 200) + pickle.dumps(list(range(50))).ljust(200, b"."),
+        struct.pack(">I", 700) + bytes(700),
+        struct.pack(">I", 0),
+        struct.pack(">I", 0xFFFFFFFF),
+    ],
+)
+async def test_strangers_bytes_close_the_connection(bytes_sent: bytes) -> None:
+    async with listening() as listener:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write(bytes_sent)
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+        assert listener.accepted.empty()
+
+
+async def test_a_silent_stranger_is_dropped_at_the_deadline() -> None:
+    async with listening(ChannelLimits(handshake_s=0.05)) as listener:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_flood_of_strangers_does_not_keep_a_peer_out() -> None:
+    async with listening(ChannelLimits(max_unauthenticated=4)) as listener:
+        strangers = [await asyncio.open_connection("127.0.0.1", listener.port) for _ in range(8)]
+        await asyncio.sleep(0.02)
+        ours, _ = await listener.pair()
+        ours.close()
+        dropped = 0
+        for reader, writer in strangers:
+            dropped += reader.at_eof() or reader.exception() is not None
+            writer.close()
+        assert dropped >= 4
+
+
+async def _raw_dialer(listener: Listener) -> tuple[asyncio.StreamWriter, FrameMac, Channel]:
+    """A peer with the secret that speaks the protocol by hand, so that it can misbehave."""
+    from logboat.raftlog.handshake import DialerHandshake
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    handshake = DialerHandshake(credential(1), Random(1), service="test", expected_node_id=2)
+    first = handshake.first_message()
+    assert first is not None
+    writer.write(struct.pack(">I", len(first)) + first)
+    (length,) = struct.unpack(">I", await reader.readexactly(4))
+    step = handshake.receive(await reader.readexactly(length))
+    assert step.reply is not None
+    assert step.session is not None
+    writer.write(struct.pack(">I", len(step.reply)) + step.reply)
+    channel = await asyncio.wait_for(listener.accepted.get(), 5)
+    return writer, FrameMac(step.session.send_key), channel
+
+
+def frame(mac: FrameMac, sequence: int, payload: bytes) -> bytes:
+    header = struct.pack(">IQ", len(payload), sequence)
+    return header + mac.sign(header, [payload]) + payload
+
+
+async def test_a_replayed_frame_closes_the_connection() -> None:
+    async with listening() as listener:
+        writer, mac, channel = await _raw_dialer(listener)
+        inbox = Inbox(channel)
+        once = frame(mac, 0, b"once")
+        writer.write(once + once)
+        async with asyncio.timeout(5):
+            await inbox.closed.wait()
+        assert inbox.frames == [b"once"]
+        writer.close()
+
+
+async def test_a_skipped_frame_closes_the_connection() -> None:
+    async with listening() as listener:
+        writer, mac, channel = await _raw_dialer(listener)
+        inbox = Inbox(channel)
+        writer.write(frame(mac, 1, b"second"))
+        async with asyncio.timeout(5):
+            await inbox.closed.wait()
+        assert inbox.frames == []
+        writer.close()
+
+
+async def test_an_altered_frame_closes_the_connection() -> None:
+    async with listening() as listener:
+        writer, mac, channel = await _raw_dialer(listener)
+        inbox = Inbox(channel)
+        good = frame(mac, 0, b"payload")
+        writer.write(good[:-1] + b"X")
+        async with asyncio.timeout(5):
+            await inbox.closed.wait()
+        assert inbox.frames == []
+        writer.close()
+
+
+async def test_a_frame_beyond_the_limit_closes_the_connection_before_its_bytes_come() -> None:
+    async with listening(ChannelLimits(max_frame=1000)) as listener:
+        writer, _, channel = await _raw_dialer(listener)
+        inbox = Inbox(channel)
+        writer.write(struct.pack(">IQ", 1001, 0) + bytes(16))
+        async with asyncio.timeout(5):
+            await inbox.closed.wait()
+        writer.close()
+
+
+async def test_a_large_claim_reserves_no_memory() -> None:
+    async with listening() as listener:
+        writer, _, channel = await _raw_dialer(listener)
+        inbox = Inbox(channel)
+        writer.write(struct.pack(">IQ", 100_000_000, 0) + bytes(16) + bytes(1000))
+        await asyncio.sleep(0.05)
+        held = channel._buffer._large
+        assert held is not None
+        assert len(held.buffer) <= 1 << 20
+        writer.close()
+        await inbox.closed.wait()
+
+
+async def test_a_peer_that_reads_nothing_loses_its_channel_at_the_bound() -> None:
+    async with listening(ChannelLimits(max_buffered=1_000_000)) as listener:
+        ours, theirs = await listener.pair()
+        chunk = bytes(100_000)
+
+        async def send_without_end() -> None:
+            while True:
+                theirs.send([chunk])
+                await asyncio.sleep(0)
+
+        with pytest.raises(ChannelClosed):
+            await asyncio.wait_for(send_without_end(), 5)
+        assert theirs.closed
+        ours.close()
+
+
+def test_the_mac_is_hmac_sha256_over_header_and_parts() -> None:
+    key = bytes(range(32))
+    ours = FrameMac(key).sign(b"head", [b"a", memoryview(b"bc"), bytearray(b"")])
+    assert ours == hmac.new(key, b"headabc", hashlib.sha256).digest()[:16]
+    assert FrameMac(key).matches(ours, b"head", b"abc")
+    assert not FrameMac(key).matches(ours, b"head", b"abd")
+
+
+async def test_a_slow_handshake_is_given_up_at_the_deadline() -> None:
+    server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    loop = asyncio.get_running_loop()
+    try:
+        with pytest.raises(TimeoutError):
+            await dial(
+                "127.0.0.1",
+                port,
+                credential=credential(1),
+                service="test",
+                expected_node_id=2,
+                rng=Random(1),
+                deadline=loop.time() + 0.05,
+            )
+    finally:
+        server.close()
+        await asyncio.sleep(0.01)
