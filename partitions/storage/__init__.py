@@ -1,0 +1,42 @@
+"""One partition's log on disk, in Kafka's own files, and the data directory that holds the logs.
+
+Promises: what counts as synced survives loss of power (RULES C); a batch has one offset for ever;
+a log that was cut, torn or half-made opens again with every synced batch. Leaves to others: who
+leads, what is committed, who waits (`partitions`).
+"""
+
+from .epoch_cache import EpochCache, EpochEntry
+from .errors import (
+    CorruptBatch,
+    DirectoryRefused,
+    OffsetGap,
+    OffsetOutOfRange,
+    RecordsRejected,
+    StorageFailed,
+)
+from .log_config import CompressionType, LogConfig
+from .log_directory import LogDirectory, StoredLog
+from .partition_log import PartitionLog
+from .producer_states import ProducerStates
+from .values import Appended, Damage, FoundOffset, LogRead
+
+__all__ = [
+    "Appended",
+    "CompressionType",
+    "CorruptBatch",
+    "Damage",
+    "DirectoryRefused",
+    "EpochCache",
+    "EpochEntry",
+    "FoundOffset",
+    "LogConfig",
+    "LogDirectory",
+    "LogRead",
+    "OffsetGap",
+    "OffsetOutOfRange",
+    "PartitionLog",
+    "ProducerStates",
+    "RecordsRejected",
+    "StorageFailed",
+    "StoredLog",
+]

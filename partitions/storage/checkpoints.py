@@ -1,0 +1,77 @@
+"""Kafka's checkpoint files: a version line, a count, then one line of numbers per entry.
+
+Replaced by write to `<name>.tmp`, sync, rename, sync of the directory. Strict on reading: another
+version, a malformed line or a wrong count is damage; an empty file reads as no entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...seam import Disk, read_file, write_file_atomically
+
+VERSION = 0
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+TopicPartition = tuple[str, int]
+
+
+class CheckpointDamaged(Exception):
+    """The file is no checkpoint of a version we know."""
+
+
+def encode_lines(lines: Iterable[str]) -> bytes:
+    entries = list(lines)
+    return "\n".join([str(VERSION), str(len(entries)), *entries, ""]).encode()
+
+
+def decode_lines(data: bytes) -> list[str]:
+    """The entry lines; raises CheckpointDamaged."""
+    if not data:
+        return []
+    try:
+        lines = data.decode().splitlines()
+        version, count = int(lines[0]), int(lines[1])
+    except (UnicodeDecodeError, ValueError, IndexError) as error:
+        raise CheckpointDamaged(f"no version and count: {error}") from None
+    if version != VERSION:
+        raise CheckpointDamaged(f"version {version}, known is {VERSION}")
+    if len(lines) != count + 2:
+        raise CheckpointDamaged(f"{len(lines) - 2} entries, {count} announced")
+    return lines[2:]
+
+
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    return encode_lines(
+        f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())
+    )
+
+
+def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
+    """Raises CheckpointDamaged."""
+    offsets: dict[TopicPartition, int] = {}
+    for line in decode_lines(data):
+        fields = line.split(" ")
+        try:
+            topic, partition, offset = fields[0], int(fields[1]), int(fields[2])
+        except (ValueError, IndexError):
+            raise CheckpointDamaged(f"malformed line {line!r}") from None
+        if len(fields) != 3:
+            raise CheckpointDamaged(f"malformed line {line!r}")
+        offsets[topic, partition] = offset
+    return offsets
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """A missing file reads as no entries; raises CheckpointDamaged."""
+    if not disk.exists(path):
+        return {}
+    return decode_offsets(read_file(disk, path))
+
+
+async def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Durable when it returns."""
+    await write_file_atomically(disk, path, encode_offsets(offsets))

@@ -1,0 +1,55 @@
+"""How storage says no. `Fatal` (failed sync, broken invariant) is not here: it ends the process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...wire import ErrorCode
+
+
+class RecordsRejected(Exception):
+    """A produced batch breaks a rule; nothing was appended and nothing changed.
+
+    `error` is the code Kafka answers for it, `message` a sentence for the producer.
+    """
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(f"{error.name}: {message}")
+        self.error = error
+        self.message = message
+
+
+class StorageFailed(Exception):
+    """The disk refused (full, no descriptors, damaged log); answered as KAFKA_STORAGE_ERROR.
+
+    Raised by `append_*`: nothing was appended. Raised by `wait_synced`: the batch was taken back
+    (`PartitionLog.on_rolled_back`) and will never be in the log.
+    """
+
+
+class CorruptBatch(Exception):
+    """Bytes fetched from the leader are no valid batch; nothing of this call was appended."""
+
+
+class OffsetGap(Exception):
+    """A fetched batch does not continue the log at `expected`; nothing of the call was appended."""
+
+    def __init__(self, *, expected: int, found: int) -> None:
+        super().__init__(f"fetched batch starts at {found}, log ends at {expected}")
+        self.expected = expected
+        self.found = found
+
+
+class OffsetOutOfRange(Exception):
+    """The asked offset lies outside [log_start_offset, log_end_offset]."""
+
+    def __init__(self, *, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(f"offset {offset} outside [{log_start_offset}, {log_end_offset}]")
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+
+class DirectoryRefused(Exception):
+    """The data directory is not this node's, or cannot be used; one sentence, nothing changed."""

@@ -1,0 +1,72 @@
+"""A bounded set of open files: more partitions than descriptors (cases O05)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from ...seam import Disk, File
+
+
+class OpenFiles:
+    """Opens files when first used and closes the least recently used above `capacity`.
+
+    Shared by the logs of one data directory. A file that is being synced stays open.
+    """
+
+    def __init__(self, disk: Disk, capacity: int = 512) -> None:
+        self._disk = disk
+        self._capacity = capacity
+        self._files: OrderedDict[str, File] = OrderedDict()
+        self._syncs_running: dict[str, int] = {}
+
+    def get(self, path: str) -> File:
+        """The open file at `path`, to be used before the next call of this object."""
+        file = self._files.get(path)
+        if file is not None:
+            self._files.move_to_end(path)
+            return file
+        return self._keep(path, self._disk.open(path))
+
+    def create(self, path: str) -> File:
+        """The file at `path`, made or emptied."""
+        self.forget(path)
+        file = self._disk.open(path, create=True)
+        if file.size() > 0:
+            file.truncate(0)
+        return self._keep(path, file)
+
+    def _keep(self, path: str, file: File) -> File:
+        self._files[path] = file
+        if len(self._files) > self._capacity:
+            self._close_oldest(but=path)
+        return file
+
+    def _close_oldest(self, *, but: str) -> None:
+        for path in self._files:
+            if path != but and path not in self._syncs_running:
+                self._files.pop(path).close()
+                return
+
+    async def sync(self, path: str) -> None:
+        """Everything written to `path` before this call is on the device when it returns."""
+        file = self.get(path)
+        self._syncs_running[path] = self._syncs_running.get(path, 0) + 1
+        try:
+            await file.sync()
+        finally:
+            left = self._syncs_running[path] - 1
+            if left:
+                self._syncs_running[path] = left
+            else:
+                del self._syncs_running[path]
+
+    def forget(self, path: str) -> None:
+        """Close `path` if it is open: before it is renamed or removed."""
+        file = self._files.pop(path, None)
+        if file is not None:
+            file.close()
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
