@@ -1,0 +1,248 @@
+"""The shell around groups that decide: leadership, loading, timers and the log.
+
+Waiting JoinGroup and SyncGroup requests are futures, held by the token that the group hands back
+with its answer; their number is bounded by `group.max.size` and by the connections' own limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from ..metadata.image import ClusterImage
+from ..seam import Clock, OnFatal, TaskScope
+from ..wire import ErrorCode
+from .classic_group import ClassicGroup
+from .effects import Effect, JoinAnswer, Persist, SyncAnswer
+from .log_records import GroupRecord, LogRecord, decode_records, group_value
+from .offsets_partition import OffsetsPartition
+from .settings import GroupSettings
+from .store import OFFSETS_TOPIC, OffsetStore, partition_for
+from .writer import PartitionWriter
+
+Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
+
+RELOAD_DELAY_S = 0.1
+"""Pause before a partition whose log could not be read is read again."""
+
+APPEND_ERRORS = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_COORDINATOR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+}
+"""What a client is told when the offsets partition refuses; all others: COORDINATOR_NOT_AVAILABLE."""
+
+
+@dataclass(slots=True)
+class Held:
+    """An offsets partition this node leads, with all that belongs to its leadership."""
+
+    state: OffsetsPartition
+    writer: PartitionWriter
+    tasks: TaskScope
+    timers: dict[str, asyncio.TimerHandle]
+
+
+class CoordinatorCore:
+    """Leadership, loading, timers and answers; the APIs stand in `GroupCoordinator`."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        store: OffsetStore,
+        image: Callable[[], ClusterImage],
+        settings: GroupSettings,
+        clock: Clock,
+        rng: Random,
+        on_fatal: OnFatal,
+    ) -> None:
+        self._node_id = node_id
+        self._store = store
+        self._image = image
+        self._settings = settings
+        self._clock = clock
+        self._rng = rng
+        self._on_fatal = on_fatal
+        self._held: dict[int, Held] = {}
+        self._retiring = TaskScope(on_fatal)
+        self._tokens = itertools.count(1)
+        self._joins: dict[int, asyncio.Future[JoinAnswer]] = {}
+        self._syncs: dict[int, asyncio.Future[SyncAnswer]] = {}
+
+    # --- leadership ------------------------------------------------------------------------
+
+    def on_leadership(self, partition: int, leader: bool, leader_epoch: int) -> None:
+        """This node began or ceased to lead a partition of the offsets topic, in this epoch."""
+        held = self._held.get(partition)
+        if held is not None and leader and held.state.leader_epoch == leader_epoch:
+            return
+        if held is not None:
+            self._unload(held)
+        if leader:
+            self._load(partition, leader_epoch)
+
+    def _load(self, partition: int, leader_epoch: int) -> None:
+        tasks = TaskScope(self._on_fatal)
+        state = OffsetsPartition(partition, leader_epoch, self._settings)
+        writer = PartitionWriter(
+            partition,
+            store=self._store,
+            clock=self._clock,
+            timeout_ms=self._settings.commit_timeout_ms,
+            tasks=tasks,
+            on_unknown=lambda: self._reload(partition, leader_epoch),
+        )
+        held = Held(state, writer, tasks, {})
+        self._held[partition] = held
+        tasks.spawn(self._replay_log(held), name=f"offsets-load-{partition}")
+
+    async def _replay_log(self, held: Held) -> None:
+        """Read until the log's end is committed; only then is "no offset" a true answer."""
+        state = held.state
+        while True:
+            try:
+                async for chunk in self._store.read(state.partition):
+                    for record in decode_records(chunk):
+                        state.replay(record, now_ms())
+                break
+            except LookupError:
+                # Leadership is moving; on_leadership will come. Begin anew if it does not.
+                state.groups.clear()
+                state.offsets.clear()
+                await asyncio.sleep(RELOAD_DELAY_S)
+        state.loaded = True
+        for group in state.groups.values():
+            self._arm_timer(held, group)
+
+    def _reload(self, partition: int, leader_epoch: int) -> None:
+        """An append's outcome is unknown: only the log can tell."""
+        held = self._held.get(partition)
+        if held is not None and held.state.leader_epoch == leader_epoch:
+            self._unload(held)
+            self._load(partition, leader_epoch)
+
+    def _unload(self, held: Held) -> None:
+        self._held.pop(held.state.partition, None)
+        for timer in held.timers.values():
+            timer.cancel()
+        held.timers.clear()
+        held.writer.close()
+        for group in held.state.groups.values():
+            self._carry_out(held, group, group.die(ErrorCode.NOT_COORDINATOR))
+        self._retiring.spawn(held.tasks.close(), name=f"offsets-unload-{held.state.partition}")
+
+    async def stop(self) -> None:
+        """Answer everybody NOT_COORDINATOR and end all tasks."""
+        for held in list(self._held.values()):
+            self._unload(held)
+        await self._retiring.close()
+
+    # --- finding a group -------------------------------------------------------------------
+
+    def _find(self, group_id: str) -> Held | ErrorCode:
+        topic = self._image().topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        held = self._held.get(partition_for(group_id, len(topic.partitions)))
+        if held is None:
+            return ErrorCode.NOT_COORDINATOR
+        return held if held.state.loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def _group(self, held: Held, group_id: str) -> ClassicGroup:
+        """The group, made when it is not there."""
+        group = held.state.groups.get(group_id)
+        if group is None:
+            group = ClassicGroup(group_id, self._settings)
+            held.state.groups[group_id] = group
+        return group
+
+    # --- what groups ask for -----------------------------------------------------------------
+
+    def _carry_out(self, held: Held, group: ClassicGroup, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, JoinAnswer):
+                _answer(self._joins.pop(effect.token, None), effect)
+            elif isinstance(effect, SyncAnswer):
+                _answer(self._syncs.pop(effect.token, None), effect)
+            else:
+                self._persist(held, group, effect)
+        self._arm_timer(held, group)
+
+    def _persist(self, held: Held, group: ClassicGroup, persist: Persist) -> None:
+        value = group_value(group, persist.assignments, wall_ms=self._clock.now_ms())
+        record = GroupRecord(group.group_id, value)
+
+        def on_done(error: ErrorCode) -> None:
+            told = told_to_client(error)
+            self._carry_out(held, group, group.on_persisted(persist, told, now_ms()))
+
+        held.writer.write([record], on_done)
+
+    def _arm_timer(self, held: Held, group: ClassicGroup) -> None:
+        timer = held.timers.pop(group.group_id, None)
+        if timer is not None:
+            timer.cancel()
+        deadline_ms = group.next_deadline_ms()
+        if deadline_ms is None or self._held.get(held.state.partition) is not held:
+            return
+        loop = asyncio.get_running_loop()
+        held.timers[group.group_id] = loop.call_at(
+            deadline_ms / 1000, self._on_timer, held, group
+        )
+
+    def _on_timer(self, held: Held, group: ClassicGroup) -> None:
+        held.timers.pop(group.group_id, None)
+        # The loop may call a timer up to its clock resolution early; the group's time is whole
+        # milliseconds, so a timer that came early would arm itself again at once, for ever.
+        due_ms = max(now_ms(), group.next_deadline_ms() or 0)
+        self._carry_out(held, group, group.on_time(due_ms))
+
+    async def _write(self, held: Held, records: list[LogRecord]) -> ErrorCode:
+        """Write and wait; committed offsets are in force, in log order, when this returns."""
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def on_done(error: ErrorCode) -> None:
+            if error is ErrorCode.NONE:
+                for record in records:
+                    held.state.replay(record, now_ms())
+            if not done.done():
+                done.set_result(told_to_client(error))
+
+        held.writer.write(records, on_done)
+        return await done
+
+    def _expect_join(self) -> tuple[int, asyncio.Future[JoinAnswer]]:
+        token = next(self._tokens)
+        future: asyncio.Future[JoinAnswer] = asyncio.get_running_loop().create_future()
+        self._joins[token] = future
+        return token, future
+
+    def _expect_sync(self) -> tuple[int, asyncio.Future[SyncAnswer]]:
+        token = next(self._tokens)
+        future: asyncio.Future[SyncAnswer] = asyncio.get_running_loop().create_future()
+        self._syncs[token] = future
+        return token, future
+
+
+def _answer(future: asyncio.Future[Answer] | None, answer: Answer) -> None:
+    if future is not None and not future.done():
+        future.set_result(answer)
+
+
+def now_ms() -> int:
+    """The loop's time in whole milliseconds."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+def told_to_client(error: ErrorCode) -> ErrorCode:
+    """The coordinator's answer for an append's error."""
+    if error is ErrorCode.NONE:
+        return error
+    return APPEND_ERRORS.get(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)

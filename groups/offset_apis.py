@@ -1,0 +1,257 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete on wire objects."""
+
+from __future__ import annotations
+
+from ..wire import ErrorCode
+from ..wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from ..wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from ..wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from .coordinator_core import CoordinatorCore, Held, now_ms
+from .log_records import LogRecord, OffsetRecord
+from .offsets import CommittedOffset, GroupOffsets
+from .states import GroupState
+
+NO_OFFSET = -1
+"""OffsetFetch: the group has not committed for this partition."""
+
+FIRST_COMMIT_VERSION_WITH_TOPIC_IDS = 10
+FIRST_FETCH_VERSION_WITH_GROUPS = 8
+FIRST_FETCH_VERSION_WITH_TOPIC_IDS = 10
+
+
+class OffsetApis(CoordinatorCore):
+    async def offset_commit(
+        self, request: OffsetCommitRequest, version: int
+    ) -> OffsetCommitResponse:
+        """OffsetCommit 2-10; names topics by id from version 10. Answered when replicated."""
+        error = self._check_commit(request, version)
+        answers: list[OffsetCommitResponse.OffsetCommitResponseTopic] = []
+        records: list[LogRecord] = []
+        written: list[OffsetCommitResponse.OffsetCommitResponsePartition] = []
+        for topic in request.topics:
+            name, unknown = self._topic_name(request_topic=topic, version=version)
+            answer = OffsetCommitResponse.OffsetCommitResponseTopic(
+                name=topic.name, topic_id=topic.topic_id
+            )
+            for part in topic.partitions:
+                verdict = error
+                if verdict is ErrorCode.NONE:
+                    verdict = unknown or self._check_partition(name, part)
+                response = OffsetCommitResponse.OffsetCommitResponsePartition(
+                    partition_index=part.partition_index, error_code=verdict
+                )
+                answer.partitions.append(response)
+                if verdict is ErrorCode.NONE:
+                    written.append(response)
+                    records.append(self._offset_record(request.group_id, name, part))
+            answers.append(answer)
+        if records:
+            found = self._find(request.group_id)
+            outcome = found if not isinstance(found, Held) else await self._write(found, records)
+            for response in written:
+                response.error_code = outcome
+        return OffsetCommitResponse(topics=answers)
+
+    def _check_commit(self, request: OffsetCommitRequest, version: int) -> ErrorCode:
+        found = self._find(request.group_id)
+        if not isinstance(found, Held):
+            return found
+        group = found.state.groups.get(request.group_id)
+        generation_id = request.generation_id_or_member_epoch
+        if group is None:
+            if generation_id < 0:
+                self._group(found, request.group_id)  # offsets without members
+                return ErrorCode.NONE
+            return ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION
+        error = group.may_commit(
+            request.member_id, request.group_instance_id, generation_id, now_ms()
+        )
+        self._arm_timer(found, group)
+        return error
+
+    def _topic_name(
+        self, *, request_topic: OffsetCommitRequest.OffsetCommitRequestTopic, version: int
+    ) -> tuple[str, ErrorCode | None]:
+        if version < FIRST_COMMIT_VERSION_WITH_TOPIC_IDS:
+            return request_topic.name, None
+        topic = self._image().topic_by_id(request_topic.topic_id)
+        return ("", ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else (topic.name, None)
+
+    def _check_partition(
+        self, name: str, part: OffsetCommitRequest.OffsetCommitRequestPartition
+    ) -> ErrorCode:
+        if len((part.committed_metadata or "").encode()) > self._settings.max_metadata_bytes:
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if self._image().partition(name, part.partition_index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    def _offset_record(
+        self, group_id: str, topic: str, part: OffsetCommitRequest.OffsetCommitRequestPartition
+    ) -> OffsetRecord:
+        committed = CommittedOffset(
+            offset=part.committed_offset,
+            leader_epoch=part.committed_leader_epoch,
+            metadata=part.committed_metadata or "",
+            commit_timestamp_ms=self._clock.now_ms(),
+        )
+        return OffsetRecord(group_id, topic, part.partition_index, committed)
+
+    async def offset_fetch(self, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+        """OffsetFetch 1-10: one group before version 8, several from then on (KIP-709)."""
+        if version >= FIRST_FETCH_VERSION_WITH_GROUPS:
+            return OffsetFetchResponse(
+                groups=[self._fetch_group(group, version) for group in request.groups]
+            )
+        found = self._find(request.group_id)
+        if not isinstance(found, Held):
+            return self._failed_fetch(request, version, found)
+        offsets = found.state.offsets_of(request.group_id)
+        wanted: dict[str, list[int]] = (
+            offsets.by_topic()
+            if request.topics is None
+            else {topic.name: topic.partition_indexes for topic in request.topics}
+        )
+        topics = []
+        for name, partitions in wanted.items():
+            answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=name)
+            for partition in partitions:
+                offset, epoch, metadata = _committed(offsets, name, partition)
+                answer.partitions.append(
+                    OffsetFetchResponse.OffsetFetchResponsePartition(
+                        partition_index=partition,
+                        committed_offset=offset,
+                        committed_leader_epoch=epoch,
+                        metadata=metadata,
+                    )
+                )
+            topics.append(answer)
+        return OffsetFetchResponse(topics=topics)
+
+    def _failed_fetch(
+        self, request: OffsetFetchRequest, version: int, error: ErrorCode
+    ) -> OffsetFetchResponse:
+        if version >= 2:
+            return OffsetFetchResponse(error_code=error)
+        # Version 1 has no place for an error but the partitions.
+        topics = [
+            OffsetFetchResponse.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponse.OffsetFetchResponsePartition(
+                        partition_index=partition,
+                        committed_offset=NO_OFFSET,
+                        metadata="",
+                        error_code=error,
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or []
+        ]
+        return OffsetFetchResponse(topics=topics)
+
+    def _fetch_group(
+        self, group: OffsetFetchRequest.OffsetFetchRequestGroup, version: int
+    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
+        answer = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id)
+        found = self._find(group.group_id)
+        if not isinstance(found, Held):
+            answer.error_code = found
+            return answer
+        offsets = found.state.offsets_of(group.group_id)
+        if group.topics is None:
+            for name, partitions in offsets.by_topic().items():
+                answer.topics.append(self._fetch_topic(offsets, name, partitions))
+            return answer
+        for topic in group.topics:
+            name = topic.name
+            if version >= FIRST_FETCH_VERSION_WITH_TOPIC_IDS:
+                known = self._image().topic_by_id(topic.topic_id)
+                if known is None:
+                    answer.topics.append(_unknown_topic(topic))
+                    continue
+                name = known.name
+            answer.topics.append(self._fetch_topic(offsets, name, topic.partition_indexes))
+        return answer
+
+    def _fetch_topic(
+        self, offsets: GroupOffsets, name: str, partitions: list[int]
+    ) -> OffsetFetchResponse.OffsetFetchResponseTopics:
+        known = self._image().topics.get(name)
+        answer = OffsetFetchResponse.OffsetFetchResponseTopics(name=name)
+        if known is not None:
+            answer.topic_id = known.topic_id
+        for partition in partitions:
+            offset, epoch, metadata = _committed(offsets, name, partition)
+            answer.partitions.append(
+                OffsetFetchResponse.OffsetFetchResponsePartitions(
+                    partition_index=partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=epoch,
+                    metadata=metadata,
+                )
+            )
+        return answer
+
+    async def offset_delete(
+        self, request: OffsetDeleteRequest, version: int
+    ) -> OffsetDeleteResponse:
+        """OffsetDelete 0: not of topics that the group is reading (KIP-496)."""
+        found = self._find(request.group_id)
+        if not isinstance(found, Held):
+            return OffsetDeleteResponse(error_code=found)
+        group = found.state.groups.get(request.group_id)
+        if not found.state.knows(request.group_id):
+            return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+        if group is not None and group.state is not GroupState.EMPTY:
+            # Subscriptions are the assignor's bytes; until they are read here, a group with
+            # members keeps all its offsets.
+            return OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
+        offsets = found.state.offsets_of(request.group_id)
+        records: list[LogRecord] = [
+            OffsetRecord(request.group_id, topic.name, part.partition_index, None)
+            for topic in request.topics
+            for part in topic.partitions
+            if offsets.get(topic.name, part.partition_index) is not None
+        ]
+        error = await self._write(found, records) if records else ErrorCode.NONE
+        return OffsetDeleteResponse(
+            topics=[
+                OffsetDeleteResponse.OffsetDeleteResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetDeleteResponse.OffsetDeleteResponsePartition(
+                            partition_index=part.partition_index, error_code=error
+                        )
+                        for part in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+
+def _committed(offsets: GroupOffsets, topic: str, partition: int) -> tuple[int, int, str]:
+    """(offset, leader epoch, metadata), with Kafka's values for "never committed"."""
+    committed = offsets.get(topic, partition)
+    if committed is None:
+        return NO_OFFSET, -1, ""
+    return committed.offset, committed.leader_epoch, committed.metadata
+
+
+def _unknown_topic(
+    topic: OffsetFetchRequest.OffsetFetchRequestTopics,
+) -> OffsetFetchResponse.OffsetFetchResponseTopics:
+    return OffsetFetchResponse.OffsetFetchResponseTopics(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponse.OffsetFetchResponsePartitions(
+                partition_index=partition,
+                committed_offset=NO_OFFSET,
+                metadata="",
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+            )
+            for partition in topic.partition_indexes
+        ],
+    )

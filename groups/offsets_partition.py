@@ -1,0 +1,61 @@
+"""What one partition of `__consumer_offsets` says: its groups and their commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .classic_group import ClassicGroup
+from .log_records import GroupRecord, LogRecord, OffsetRecord, members_of
+from .offsets import GroupOffsets
+from .settings import GroupSettings
+
+
+@dataclass(slots=True)
+class OffsetsPartition:
+    """State made of nothing but replayed records and the requests since."""
+
+    partition: int
+    leader_epoch: int
+    settings: GroupSettings
+    loaded: bool = False
+    """False: answer COORDINATOR_LOAD_IN_PROGRESS, never "no offset"."""
+    groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+
+    def replay(self, record: LogRecord, now_ms: int) -> None:
+        """Apply a record read from the log; `now_ms` is the loop's time, for fresh sessions."""
+        if isinstance(record, OffsetRecord):
+            self.apply_offset(record)
+        else:
+            self._replay_group(record, now_ms)
+
+    def apply_offset(self, record: OffsetRecord) -> None:
+        offsets = self.offsets.setdefault(record.group_id, GroupOffsets())
+        if record.committed is None:
+            offsets.remove(record.topic, record.partition)
+            if not len(offsets):
+                del self.offsets[record.group_id]
+        else:
+            offsets.set(record.topic, record.partition, record.committed)
+
+    def _replay_group(self, record: GroupRecord, now_ms: int) -> None:
+        if record.value is None:
+            self.groups.pop(record.group_id, None)
+            return
+        group = ClassicGroup(record.group_id, self.settings)
+        group.restore(
+            generation_id=record.value.generation,
+            protocol_type=record.value.protocol_type,
+            protocol=record.value.protocol,
+            leader=record.value.leader,
+            members=members_of(record.value),
+            now_ms=now_ms,
+        )
+        self.groups[record.group_id] = group
+
+    def knows(self, group_id: str) -> bool:
+        return group_id in self.groups or group_id in self.offsets
+
+    def offsets_of(self, group_id: str) -> GroupOffsets:
+        """The group's commits; an empty answer when there are none."""
+        return self.offsets.get(group_id) or GroupOffsets()

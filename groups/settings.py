@@ -1,0 +1,27 @@
+"""Settings of the coordinator, named as in Kafka with dots as underscores. Times in ms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    """How long the first rebalance of an empty group waits for more members."""
+    max_size: int = 2**31 - 1
+    new_member_join_timeout_ms: int = 300_000
+    """A member that has not yet seen its first generation is kept this long while it waits."""
+    commit_timeout_ms: int = 5_000
+    """`offsets.commit.timeout.ms`: how long a record may wait for its replicas."""
+    max_metadata_bytes: int = 4_096
+    """`offset.metadata.max.bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    client_id: str
+    host: str
+    """As Kafka shows it: "/127.0.0.1"."""

@@ -1,0 +1,348 @@
+"""The classic group protocol, step by step, without sockets or clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logboat.groups.classic_group import ClassicGroup, Join, Sync
+from logboat.groups.effects import Effect, JoinAnswer, Persist, SyncAnswer
+from logboat.groups.settings import GroupSettings
+from logboat.groups.states import GroupState
+from logboat.wire import ErrorCode
+
+NO_DELAY = GroupSettings(initial_rebalance_delay_ms=0)
+
+
+class Script:
+    """Drives a group as clients would, and keeps what each was told last."""
+
+    def __init__(self, settings: GroupSettings = NO_DELAY) -> None:
+        self.group = ClassicGroup("g", settings)
+        self.now_ms = 1_000
+        self.tokens = 0
+        self.answers: dict[int, JoinAnswer | SyncAnswer] = {}
+        self.persists: list[Persist] = []
+
+    def take(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Persist):
+                self.persists.append(effect)
+            else:
+                assert effect.token not in self.answers, "answered twice"
+                self.answers[effect.token] = effect
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        instance_id: str | None = None,
+        protocols: tuple[tuple[str, bytes], ...] = (("range", b"topics"),),
+        known_id_required: bool = False,
+        session_ms: int = 10_000,
+        rebalance_ms: int = 60_000,
+    ) -> int:
+        self.tokens += 1
+        join = Join(
+            token=self.tokens,
+            member_id=member_id,
+            fresh_member_id=f"m{self.tokens}",
+            instance_id=instance_id,
+            client_id="client",
+            client_host="/127.0.0.1",
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            protocol_type="consumer",
+            protocols=protocols,
+            requires_known_member_id=known_id_required,
+            knows_skip_assignment=True,
+        )
+        self.take(self.group.join(join, self.now_ms))
+        return self.tokens
+
+    def sync(
+        self,
+        member_id: str,
+        generation_id: int,
+        assignments: tuple[tuple[str, bytes], ...] = (),
+        instance_id: str | None = None,
+    ) -> int:
+        self.tokens += 1
+        sync = Sync(self.tokens, member_id, instance_id, generation_id, None, None, assignments)
+        self.take(self.group.sync(sync, self.now_ms))
+        return self.tokens
+
+    def persisted(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        self.take(self.group.on_persisted(self.persists.pop(), error, self.now_ms))
+
+    def wait(self, milliseconds: int) -> None:
+        """Let time pass, calling the group whenever it asked to be called."""
+        end_ms = self.now_ms + milliseconds
+        while (deadline_ms := self.group.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.take(self.group.on_time(self.now_ms))
+        self.now_ms = end_ms
+
+    def joined(self, token: int) -> JoinAnswer:
+        answer = self.answers[token]
+        assert isinstance(answer, JoinAnswer)
+        return answer
+
+    def synced(self, token: int) -> SyncAnswer:
+        answer = self.answers[token]
+        assert isinstance(answer, SyncAnswer)
+        return answer
+
+    def stable_pair(self) -> tuple[str, str]:
+        """Two members in a stable generation 2; the first leads."""
+        first = self.joined(self.join()).member_id
+        second_join = self.join()
+        first_join = self.join(first)
+        second = self.joined(second_join).member_id
+        generation = self.joined(first_join).generation_id
+        self.sync(second, generation)
+        self.sync(first, generation, ((first, b"p0"), (second, b"p1")))
+        self.persisted()
+        assert self.group.state is GroupState.STABLE
+        return first, second
+
+
+def test_a_lone_member_leads_and_gets_its_assignment_only_when_it_is_replicated() -> None:
+    script = Script()
+    answer = script.joined(script.join())
+    assert (answer.error, answer.generation_id) == (ErrorCode.NONE, 1)
+    assert answer.leader == answer.member_id
+    assert [m.metadata for m in answer.members] == [b"topics"]
+    token = script.sync(answer.member_id, 1, ((answer.member_id, b"p0"),))
+    assert token not in script.answers
+    script.persisted()
+    assert script.synced(token).assignment == b"p0"
+    assert script.group.state is GroupState.STABLE
+
+
+def test_only_the_leader_learns_the_members() -> None:
+    script = Script()
+    first = script.joined(script.join()).member_id
+    second_join = script.join()
+    assert second_join not in script.answers  # waits for the first to join again
+    first_join = script.join(first)
+    assert len(script.joined(first_join).members) == 2
+    assert script.joined(second_join).members == ()
+    assert script.joined(second_join).generation_id == 2
+
+
+def test_a_failed_assignment_write_is_told_to_everybody_and_rebalances() -> None:
+    script = Script()
+    answer = script.joined(script.join())
+    token = script.sync(answer.member_id, 1, ((answer.member_id, b"p0"),))
+    script.persisted(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert script.synced(token).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert script.group.state is GroupState.PREPARING_REBALANCE
+
+
+def test_a_dynamic_member_first_learns_its_id() -> None:
+    script = Script()
+    refused = script.joined(script.join(known_id_required=True))
+    assert refused.error is ErrorCode.MEMBER_ID_REQUIRED
+    accepted = script.joined(script.join(refused.member_id, known_id_required=True))
+    assert accepted.error is ErrorCode.NONE
+    assert accepted.member_id == refused.member_id
+
+
+def test_a_handed_out_id_is_forgotten_after_a_session() -> None:
+    script = Script()
+    refused = script.joined(script.join(known_id_required=True))
+    script.wait(10_001)
+    again = script.joined(script.join(refused.member_id, known_id_required=True))
+    assert again.error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_first_rebalance_waits_for_more_members_but_not_for_ever() -> None:
+    script = Script(GroupSettings(initial_rebalance_delay_ms=3_000))
+    first = script.join(rebalance_ms=5_000)
+    script.wait(2_900)
+    second = script.join(rebalance_ms=5_000)
+    script.wait(200)
+    assert first not in script.answers  # somebody came: the window was extended
+    script.wait(2_000)
+    assert script.joined(first).generation_id == 1
+    assert script.joined(second).generation_id == 1
+
+
+def test_heartbeats_tell_of_a_rebalance() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    assert script.group.heartbeat(first, None, 2, script.now_ms) is ErrorCode.NONE
+    script.join()
+    for member in (first, second):
+        told = script.group.heartbeat(member, None, 2, script.now_ms)
+        assert told is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    ("member", "generation", "error"),
+    [
+        ("nobody", 2, ErrorCode.UNKNOWN_MEMBER_ID),
+        (None, 1, ErrorCode.ILLEGAL_GENERATION),
+        (None, 3, ErrorCode.ILLEGAL_GENERATION),
+    ],
+)
+def test_heartbeat_and_commit_fence_by_member_and_generation(
+    member: str | None, generation: int, error: ErrorCode
+) -> None:
+    script = Script()
+    first, _ = script.stable_pair()
+    who = member or first
+    assert script.group.heartbeat(who, None, generation, script.now_ms) is error
+    assert script.group.may_commit(who, None, generation, script.now_ms) is error
+
+
+def test_a_silent_member_loses_its_place_and_the_rest_rebalance() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    for _ in range(4):
+        script.wait(3_000)
+        script.group.heartbeat(first, None, 2, script.now_ms)
+    assert second not in script.group.members
+    assert script.group.state is GroupState.PREPARING_REBALANCE
+    again = script.joined(script.join(first))
+    assert again.generation_id == 3
+
+
+def test_a_member_that_does_not_join_again_is_dropped_at_the_rebalance_timeout() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    token = script.join(first, rebalance_ms=20_000, protocols=(("range", b"other"),))
+    for _ in range(30):
+        script.group.heartbeat(second, None, 2, script.now_ms)
+        script.wait(2_000)
+    assert script.joined(token).generation_id == 3
+    assert list(script.group.members) == [first]
+
+
+def test_a_member_that_never_syncs_is_dropped() -> None:
+    script = Script()
+    first = script.joined(script.join()).member_id
+    second_join = script.join()
+    first_join = script.join(first)
+    second = script.joined(second_join).member_id
+    script.sync(first, script.joined(first_join).generation_id, ((first, b"x"),))
+    for _ in range(31):
+        script.group.heartbeat(second, None, 2, script.now_ms)
+        script.wait(2_000)
+    assert second not in script.group.members
+
+
+def test_the_last_member_leaves_an_empty_group_that_anybody_may_commit_to() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    assert script.group.may_commit("", None, -1, script.now_ms) is ErrorCode.UNKNOWN_MEMBER_ID
+    for member in (first, second):
+        error, effects = script.group.leave(member, None, script.now_ms)
+        script.take(effects)
+        assert error is ErrorCode.NONE
+    assert script.group.state is GroupState.EMPTY
+    assert script.group.may_commit("", None, -1, script.now_ms) is ErrorCode.NONE
+    assert script.persists[-1].assignments == ()
+
+
+def test_a_follower_that_lost_its_answer_gets_the_same_generation_again() -> None:
+    script = Script()
+    _, second = script.stable_pair()
+    again = script.joined(script.join(second))
+    assert (again.error, again.generation_id) == (ErrorCode.NONE, 2)
+    assert script.group.state is GroupState.STABLE
+
+
+def test_members_without_a_common_protocol_are_refused() -> None:
+    script = Script()
+    script.stable_pair()
+    refused = script.joined(script.join(protocols=(("sticky", b""),)))
+    assert refused.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_most_votes_choose_the_protocol_among_those_all_know() -> None:
+    script = Script()
+    both = (("a", b"1"), ("b", b"2"))
+    first = script.joined(script.join(protocols=both)).member_id
+    second_join = script.join(protocols=(("b", b"2"), ("a", b"1")))
+    third_join = script.join(protocols=(("c", b""), ("b", b"2")))
+    first_join = script.join(first, protocols=both)
+    assert {script.joined(t).protocol for t in (first_join, second_join, third_join)} == {"b"}
+
+
+def test_a_restarted_static_member_takes_its_place_without_a_rebalance() -> None:
+    script = Script()
+    first = script.joined(script.join(instance_id="i1"))
+    script.sync(first.member_id, 1, ((first.member_id, b"p0"),), instance_id="i1")
+    script.persisted()
+    token = script.join(instance_id="i1")
+    assert token not in script.answers  # until the new id is replicated
+    script.persisted()
+    again = script.joined(token)
+    assert (again.generation_id, again.skip_assignment) == (1, True)
+    assert again.member_id != first.member_id
+    assert script.group.state is GroupState.STABLE
+    synced = script.synced(script.sync(again.member_id, 1, instance_id="i1"))
+    assert synced.assignment == b"p0"
+    fenced = script.group.heartbeat(first.member_id, "i1", 1, script.now_ms)
+    assert fenced is ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_a_full_group_refuses_more() -> None:
+    script = Script(replace(NO_DELAY, max_size=1))
+    script.join()
+    assert script.joined(script.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_a_dying_group_answers_everybody() -> None:
+    script = Script()
+    first, _ = script.stable_pair()
+    waiting = script.join()
+    script.take(script.group.die(ErrorCode.NOT_COORDINATOR))
+    assert script.joined(waiting).error is ErrorCode.NOT_COORDINATOR
+    late = script.joined(script.join(first))
+    assert late.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert script.group.next_deadline_ms() is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["join", "rejoin", "sync", "beat", "leave", "wait", "persist"]),
+            st.integers(0, 3),
+        ),
+        max_size=40,
+    )
+)
+def test_nothing_is_answered_twice_and_generations_only_grow(steps: list[tuple[str, int]]) -> None:
+    script = Script()
+    last_generation = 0
+    for action, choice in steps:
+        members = list(script.group.members)
+        member = members[choice % len(members)] if members else "nobody"
+        generation = script.group.generation_id
+        if action == "join":
+            script.join(known_id_required=choice == 3)
+        elif action == "rejoin":
+            script.join(member, protocols=(("range", bytes([choice])),))
+        elif action == "sync":
+            script.sync(member, generation, tuple((m, b"x") for m in members))
+        elif action == "beat":
+            script.group.heartbeat(member, None, generation, script.now_ms)
+        elif action == "leave":
+            script.take(script.group.leave(member, None, script.now_ms)[1])
+        elif action == "wait":
+            script.wait(choice * 4_000)
+        elif script.persists:
+            script.persisted(ErrorCode.NONE if choice else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        assert script.group.generation_id >= last_generation
+        last_generation = script.group.generation_id
+        if script.group.state is GroupState.STABLE:
+            assert script.group.leader in script.group.members
+    # Whatever waits is released: nobody hangs when all time has passed or the group dies.
+    script.take(script.group.die(ErrorCode.NOT_COORDINATOR))
+    assert set(script.answers) | {0} >= set(range(1, script.tokens + 1))
