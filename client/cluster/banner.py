@@ -1,0 +1,29 @@
+"""What `up` prints when the cluster stands."""
+
+from __future__ import annotations
+
+from .report import ClusterReport, as_table
+from .state import ClusterState
+
+
+def banner(state: ClusterState, report: ClusterReport) -> str:
+    """The table, the `export` line and three things to try, ready to be pasted."""
+    first = f"http://{state.nodes[0].http}"
+    kafka = state.bootstrap_servers
+    return "\n".join(
+        [
+            as_table(report),
+            "",
+            f"export LOGBOAT_BOOTSTRAP={kafka} LOGBOAT_HTTP={first}",
+            "",
+            "Three things to try:",
+            f"  echo hello | kcat -b {kafka} -t greetings -P",
+            f"  curl '{first}/api/v1/topics/greetings/partitions/0/records?tail=10'",
+            f"  kill -9 {_leader_pid(report)}   # the quorum's leader; nothing is lost",
+        ]
+    )
+
+
+def _leader_pid(report: ClusterReport) -> str:
+    leaders = [node.pid for node in report.nodes if node.role == "leader"]
+    return str(leaders[0] if leaders else report.nodes[0].pid)

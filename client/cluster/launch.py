@@ -1,0 +1,199 @@
+"""Start the nodes of a cluster and wait until it takes records; or stop what was started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ..failure import Failure
+from .folder import ClusterFolder
+from .plan import (
+    DEFAULT_NODES,
+    existing_cluster,
+    new_cluster,
+    with_usable_ports,
+    write_files,
+)
+from .ports import NodePorts, first_taken
+from .processes import ending_in_words, find_nodes, start_node, stop_nodes
+from .readiness import pause, why_not_ready
+from .state import ClusterState, load_state, save_state
+
+READY_SECONDS = 60.0
+"""How long `up` waits: recovery of large logs after a crash takes a while."""
+
+STOP_SECONDS = 15.0
+"""How long a node may take to end after SIGTERM before it is killed."""
+
+PORT_ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class RunningCluster:
+    """Processes of a cluster that this process started, beside those it found running."""
+
+    folder: ClusterFolder
+    state: ClusterState
+    children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """By node id: started here. Only children tell how they ended."""
+
+    def pids(self) -> dict[int, int]:
+        """Nodes that live now."""
+        return running_nodes(self.folder, self.state)
+
+    def stop(self, patience_seconds: float = STOP_SECONDS) -> None:
+        """End every node of the cluster, whoever started it."""
+        stop_cluster(self.folder, self.state, patience_seconds)
+        self._reap()
+
+    def stop_children(self) -> None:
+        """End only what was started here."""
+        configs = {
+            child.pid: self.folder.node_config(node_id) for node_id, child in self.children.items()
+        }
+        stop_nodes(configs, patience_seconds=STOP_SECONDS)
+        self._reap()
+        for node_id in self.children:
+            self.state = self.state.with_pid(node_id, None)
+        save_state(self.folder, self.state)
+
+    def _reap(self) -> None:
+        for child in self.children.values():
+            child.wait()
+
+
+@contextmanager
+def claim(folder: ClusterFolder, *, nodes: int | None, any_port: bool) -> Iterator[None]:
+    """Be the one `up` of this folder. What can be seen to be wrong beforehand (ports in use,
+    another cluster, no permission) raises Failure before anything is written."""
+    _plan(folder, nodes, any_port=any_port, ephemeral=False)
+    try:
+        os.makedirs(folder.path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot make {folder.path}: {error.strerror}") from error
+    with folder.held_by_one_up():
+        yield
+
+
+def _plan(
+    folder: ClusterFolder, nodes: int | None, *, any_port: bool, ephemeral: bool
+) -> tuple[ClusterState, list[int]]:
+    """The cluster as it will be, and which of its nodes are to be started."""
+    state = existing_cluster(folder, nodes)
+    if state is None:
+        state = new_cluster(nodes or DEFAULT_NODES, any_port=any_port, ephemeral=ephemeral)
+    running = running_nodes(folder, state)
+    to_start = [node.node_id for node in state.nodes if node.node_id not in running]
+    if not to_start:
+        raise Failure(f"the cluster in {folder.path} is running; `logboat cluster down` ends it")
+    state = replace(
+        state,
+        nodes=tuple(replace(node, pid=running.get(node.node_id)) for node in state.nodes),
+    )
+    return with_usable_ports(state, to_start, any_port), to_start
+
+
+class _NodeEndedEarly(Exception):
+    def __init__(self, node_id: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.node_id = node_id
+
+
+def bring_up(
+    folder: ClusterFolder,
+    *,
+    nodes: int | None,
+    any_port: bool,
+    ephemeral: bool = False,
+    ready_seconds: float = READY_SECONDS,
+) -> RunningCluster:
+    """Start every node that does not run yet; return when the cluster is ready.
+
+    The caller holds the folder's lock. Raises Failure with one sentence, and then nothing runs
+    that was started here. A restart keeps cluster id, node ids and ports.
+    """
+    for attempt in range(PORT_ATTEMPTS):
+        state, to_start = _plan(folder, nodes, any_port=any_port, ephemeral=ephemeral)
+        write_files(folder, state)
+        cluster = RunningCluster(folder, state)
+        try:
+            _start(cluster, to_start)
+            _wait_until_ready(cluster, ready_seconds)
+            return cluster
+        except _NodeEndedEarly as early:
+            cluster.stop_children()
+            if attempt + 1 < PORT_ATTEMPTS and any_port and _lost_a_port(state, early.node_id):
+                continue
+            raise Failure(str(early)) from early
+        except BaseException:
+            cluster.stop_children()
+            raise
+    raise Failure("no free ports: other processes took them as fast as they were chosen")
+
+
+def start_one(folder: ClusterFolder, node_id: int) -> subprocess.Popen[bytes]:
+    """Start one node of an existing cluster again, without waiting for it."""
+    state = load_state(folder)
+    child = start_node(folder, node_id)
+    save_state(folder, state.with_pid(node_id, child.pid))
+    return child
+
+
+def running_nodes(folder: ClusterFolder, state: ClusterState) -> dict[int, int]:
+    """The pids of the nodes that live, by node id."""
+    configs = {node.node_id: folder.node_config(node.node_id) for node in state.nodes}
+    return find_nodes(configs, {node.node_id: node.pid for node in state.nodes})
+
+
+def stop_cluster(
+    folder: ClusterFolder, state: ClusterState, patience_seconds: float = STOP_SECONDS
+) -> Mapping[int, int]:
+    """End all nodes of the cluster and note it; the pids that ran are returned by node id."""
+    running = running_nodes(folder, state)
+    for node in state.nodes:
+        state = state.with_pid(node.node_id, None)
+    # Noted first: a foreground `up` elsewhere then knows that this is wanted.
+    save_state(folder, state)
+    configs = {pid: folder.node_config(node_id) for node_id, pid in running.items()}
+    stop_nodes(configs, patience_seconds=patience_seconds)
+    return running
+
+
+def last_words(folder: ClusterFolder, node_id: int) -> str:
+    """The last line that the node wrote, for people."""
+    try:
+        with open(folder.node_log(node_id), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].strip() if lines else ""
+
+
+def _start(cluster: RunningCluster, node_ids: list[int]) -> None:
+    for node_id in node_ids:
+        child = start_node(cluster.folder, node_id)
+        cluster.children[node_id] = child
+        cluster.state = cluster.state.with_pid(node_id, child.pid)
+    save_state(cluster.folder, cluster.state)
+
+
+def _wait_until_ready(cluster: RunningCluster, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (reason := why_not_ready(cluster.state)) is not None:
+        for node_id, child in cluster.children.items():
+            if (code := child.poll()) is not None:
+                words = last_words(cluster.folder, node_id) or "it wrote nothing"
+                raise _NodeEndedEarly(node_id, f"node {node_id} {ending_in_words(code)}: {words}")
+        if time.monotonic() >= deadline:
+            raise Failure(f"the cluster is not ready after {seconds:.0f} s: {reason}")
+        pause()
+
+
+def _lost_a_port(state: ClusterState, node_id: int) -> bool:
+    """Whether somebody else listens now where the ended node wanted to."""
+    return first_taken([(node_id, NodePorts(*state.node(node_id).ports))]) is not None

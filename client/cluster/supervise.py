@@ -1,0 +1,129 @@
+"""`up` in the foreground: watch the nodes, say when one dies, stop all on Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ..failure import ExitStatus, Failure
+from ..terminal import say
+from .launch import STOP_SECONDS, RunningCluster, last_words
+from .processes import POLL_SECONDS, ending_in_words, is_node, signal_nodes
+from .state import load_state, save_state
+
+LOOK_SECONDS = 0.2
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""SIGHUP: the terminal was closed; nodes without anyone watching would surprise."""
+
+
+class StopRequests:
+    """Counts the stop signals that arrived: one is a wish, a second one an order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._interrupts = False
+        self._changed = threading.Event()
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def wait(self, seconds: float) -> None:
+        """Return after `seconds`, or at once when a further signal arrives."""
+        if self._changed.wait(seconds):
+            self._changed.clear()
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Within, every stop signal raises KeyboardInterrupt: there is nothing to wait for yet."""
+        self._interrupts = True
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._interrupts:
+            raise KeyboardInterrupt
+        self._count += 1
+        self._changed.set()
+
+
+def supervise(cluster: RunningCluster, stops: StopRequests) -> ExitStatus:
+    """Until a stop is asked for or no node lives. A node that dies is reported, not restarted: a
+    supervisor that hides crashes would hide what people run this for."""
+    watched = cluster.pids()
+    while watched:
+        if stops.count:
+            return _stop(cluster, watched, stops)
+        stops.wait(LOOK_SECONDS)
+        for node_id, pid in list(watched.items()):
+            if not _lives(cluster, node_id, pid):
+                del watched[node_id]
+                _report_end(cluster, node_id, pid)
+    if _stopped_by_down(cluster):
+        say("The cluster was stopped by `logboat cluster down`.")
+        return ExitStatus.GOOD
+    raise Failure("no node is left running")
+
+
+def _stop(cluster: RunningCluster, watched: dict[int, int], stops: StopRequests) -> ExitStatus:
+    say("Stopping all nodes; Ctrl-C again to kill them.")
+    _forget_pids(cluster)
+    signal_nodes(watched.values(), signal.SIGTERM)
+    killed = False
+    waited = 0.0
+    while watched := {
+        node_id: pid for node_id, pid in watched.items() if _lives(cluster, node_id, pid)
+    }:
+        if not killed and (stops.count > 1 or waited >= STOP_SECONDS):
+            killed = True
+            signal_nodes(watched.values(), signal.SIGKILL)
+        stops.wait(POLL_SECONDS)
+        waited += POLL_SECONDS
+    if killed:
+        say("Some nodes had to be killed; they recover their logs at the next start.")
+        return ExitStatus.INTERRUPTED
+    say("All nodes have stopped.")
+    return ExitStatus.GOOD
+
+
+def _lives(cluster: RunningCluster, node_id: int, pid: int) -> bool:
+    child = cluster.children.get(node_id)
+    if child is not None and child.pid == pid:
+        return child.poll() is None
+    return is_node(pid, cluster.folder.node_config(node_id))
+
+
+def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
+    if _stopped_by_down(cluster):
+        return
+    child = cluster.children.get(node_id)
+    ending = "ended" if child is None else ending_in_words(child.wait())
+    say(f"node {node_id} (pid {pid}) {ending}: {last_words(cluster.folder, node_id)}")
+    say(f"  start it again: logboat node --config {cluster.folder.node_config(node_id)}")
+
+
+def _forget_pids(cluster: RunningCluster) -> None:
+    for node in cluster.state.nodes:
+        cluster.state = cluster.state.with_pid(node.node_id, None)
+    save_state(cluster.folder, cluster.state)
+
+
+def _stopped_by_down(cluster: RunningCluster) -> bool:
+    try:
+        return all(node.pid is None for node in load_state(cluster.folder).nodes)
+    except Failure:
+        return True  # purged

@@ -1,0 +1,35 @@
+"""Standard output carries data, standard error everything said about it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def say(sentence: str) -> None:
+    """Progress, hints and errors: standard error, at once."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def emit(text: str) -> None:
+    """Data: standard output, flushed, so that a pipe sees it while the command goes on."""
+    print(text, flush=True)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell, two spaces apart; a bold header on a terminal only."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    lines = [_line(row, widths) for row in (header, *rows)]
+    if _colours_wanted():
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _colours_wanted() -> bool:
+    # https://no-color.org: any non-empty value switches colours off.
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
