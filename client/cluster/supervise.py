@@ -64,7 +64,8 @@ class StopRequests:
 def supervise(cluster: RunningCluster, stops: StopRequests) -> ExitStatus:
     """Until a stop is asked for or no node lives. A node that dies is reported, not restarted: a
     supervisor that hides crashes would hide what people run this for."""
-    watched = cluster.pids()
+    # As they were started: one that died since is reported too.
+    watched = {node.node_id: node.pid for node in cluster.state.nodes if node.pid is not None}
     while watched:
         if stops.count:
             return _stop(cluster, watched, stops)
