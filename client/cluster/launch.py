@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..failure import Failure
 from .folder import ClusterFolder
+from .node_toml import Value
 from .plan import (
     DEFAULT_NODES,
     existing_cluster,
@@ -110,15 +111,18 @@ def bring_up(
     any_port: bool,
     ephemeral: bool = False,
     ready_seconds: float = READY_SECONDS,
+    settings: Mapping[str, Value] | None = None,
 ) -> RunningCluster:
     """Start every node that does not run yet; return when the cluster is ready.
+
+    `settings` go into the config of nodes that are new.
 
     The caller holds the folder's lock. Raises Failure with one sentence, and then nothing runs
     that was started here. A restart keeps cluster id, node ids and ports.
     """
     for attempt in range(PORT_ATTEMPTS):
         state, to_start = _plan(folder, nodes, any_port=any_port, ephemeral=ephemeral)
-        write_files(folder, state)
+        write_files(folder, state, settings)
         cluster = RunningCluster(folder, state)
         try:
             _start(cluster, to_start)

@@ -6,10 +6,11 @@ import base64
 import os
 import secrets
 import uuid
+from collections.abc import Mapping
 
 from ..failure import Failure
 from .folder import ClusterFolder
-from .node_toml import addresses_of, render, replaced, settings_of
+from .node_toml import Value, addresses_of, render, replaced, settings_of
 from .ports import HOST, NodePorts, first_taken, free_ports, usual_ports
 from .state import ClusterState, NodeState, load_state, save_state
 
@@ -65,15 +66,20 @@ def with_usable_ports(state: ClusterState, to_start: list[int], any_port: bool) 
     return state
 
 
-def write_files(folder: ClusterFolder, state: ClusterState) -> None:
-    """Put the plan on disk. What is there already is kept: a secret, a user's own settings."""
+def write_files(
+    folder: ClusterFolder, state: ClusterState, settings: Mapping[str, Value] | None = None
+) -> None:
+    """Put the plan on disk. What is there already is kept: a secret, a user's own settings.
+
+    `settings` go into every new node's config, over what it would hold by default.
+    """
     try:
         os.makedirs(folder.path, mode=0o700, exist_ok=True)
         # First, so that a crash half-way leaves a folder that the next `up` completes.
         save_state(folder, state)
         _write_secret(folder)
         for node in state.nodes:
-            _write_node_config(folder, state, node.node_id)
+            _write_node_config(folder, state, node.node_id, settings or {})
     except OSError as error:
         raise Failure(f"cannot write to {folder.path}: {error.strerror}") from error
 
@@ -88,14 +94,16 @@ def _write_secret(folder: ClusterFolder) -> None:
         file.write(secrets.token_hex(32) + "\n")
 
 
-def _write_node_config(folder: ClusterFolder, state: ClusterState, node_id: int) -> None:
+def _write_node_config(
+    folder: ClusterFolder, state: ClusterState, node_id: int, settings: Mapping[str, Value]
+) -> None:
     os.makedirs(folder.node_dir(node_id), exist_ok=True)
     path = folder.node_config(node_id)
     try:
         with open(path, encoding="utf-8") as file:
             text = replaced(file.read(), addresses_of(state, node_id))
     except FileNotFoundError:
-        text = render(settings_of(folder, state, node_id))
+        text = render({**settings_of(folder, state, node_id), **settings})
     temporary = f"{path}.tmp"
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,0 +1,245 @@
+"""A cluster of real processes that a test owns: started, hurt and removed by it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from ..client.cluster.folder import ClusterFolder
+from ..client.cluster.launch import RunningCluster, bring_up, claim, last_words, start_one
+from ..client.cluster.node_toml import Value
+from ..client.cluster.probe import Answer, ask
+from ..client.cluster.processes import ending_in_words
+from ..client.cluster.readiness import why_not_ready
+from ..client.cluster.state import NodeState
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 15.0
+POLL_SECONDS = 0.02
+
+
+class NotInTime(Exception):
+    """A bounded wait ended before what it waited for; the message says what was seen last."""
+
+
+class LocalCluster:
+    """Nodes 1 to `nodes` on free loopback ports, in a temporary folder unless `directory` is given.
+
+    A context manager: entering waits until the cluster is ready, leaving ends every process and
+    removes the temporary folder. Every wait has a bound and raises `NotInTime`.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 3,
+        *,
+        directory: str | None = None,
+        settings: Mapping[str, Value] | None = None,
+        ready_seconds: float = READY_SECONDS,
+    ) -> None:
+        """`settings`: node settings by Kafka's names, over those that `cluster up` writes."""
+        self._size = nodes
+        self._directory = directory
+        self._settings = settings
+        self._ready_seconds = ready_seconds
+        self._cluster: RunningCluster | None = None
+        self._folder: ClusterFolder | None = None
+
+    def __enter__(self) -> LocalCluster:
+        self._folder = ClusterFolder.at(self._directory or tempfile.mkdtemp(prefix="logboat-"))
+        try:
+            with claim(self._folder, nodes=self._size, any_port=True):
+                self._cluster = bring_up(
+                    self._folder,
+                    nodes=self._size,
+                    any_port=True,
+                    ready_seconds=self._ready_seconds,
+                    settings=self._settings,
+                )
+        except BaseException:
+            self._remove_folder()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process, paused ones too, and remove the temporary folder."""
+        if self._cluster is None:
+            return
+        for child in self._cluster.children.values():
+            if child.poll() is None:
+                child.send_signal(signal.SIGCONT)
+                child.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for child in self._cluster.children.values():
+            try:
+                child.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._cluster = None
+        self._remove_folder()
+
+    # Where it is
+
+    @property
+    def folder(self) -> ClusterFolder:
+        """The cluster's folder, as `logboat cluster ... --data-dir` takes it."""
+        if self._folder is None:
+            raise RuntimeError("the cluster was not started: use `with LocalCluster() as cluster`")
+        return self._folder
+
+    @property
+    def node_ids(self) -> list[int]:
+        return [node.node_id for node in self._running.state.nodes]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What Kafka clients call `bootstrap.servers`."""
+        return self._running.state.bootstrap_servers
+
+    @property
+    def http_urls(self) -> list[str]:
+        """In order of the node ids."""
+        return [f"http://{node.http}" for node in self._running.state.nodes]
+
+    def node(self, node_id: int) -> NodeState:
+        return self._running.state.node(node_id)
+
+    def data_dir(self, node_id: int) -> str:
+        """The node's `log.dirs`: partition folders with Kafka's files."""
+        return self.folder.node_data(node_id)
+
+    def pid(self, node_id: int) -> int:
+        return self._running.children[node_id].pid
+
+    def is_running(self, node_id: int) -> bool:
+        return self._running.children[node_id].poll() is None
+
+    # What a test does to it
+
+    def kill(self, node_id: int) -> None:
+        """SIGKILL; the process is gone when this returns."""
+        child = self._running.children[node_id]
+        child.kill()
+        child.wait()
+
+    def stop(self, node_id: int, *, seconds: float = STOP_SECONDS) -> None:
+        """SIGTERM, and wait until the node has left in order. A node that ends with another
+        status than 0 is an error."""
+        child = self._running.children[node_id]
+        # A paused process would keep the signal waiting for ever.
+        child.send_signal(signal.SIGCONT)
+        child.terminate()
+        try:
+            code = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise NotInTime(f"node {node_id} runs {seconds} s after SIGTERM") from None
+        if code != 0:
+            words = last_words(self.folder, node_id)
+            raise RuntimeError(f"node {node_id} {ending_in_words(code)} at a stop: {words}")
+
+    def start(self, node_id: int, *, wait: bool = True) -> None:
+        """Start a node that was killed or stopped; with `wait` return when it says it is ready."""
+        if self.is_running(node_id):
+            raise RuntimeError(f"node {node_id} is running")
+        child = start_one(self.folder, node_id)
+        self._running.children[node_id] = child
+        self._running.state = self._running.state.with_pid(node_id, child.pid)
+        if wait:
+            self.wait_until(lambda: self._why_node_not_ready(node_id), "node ready")
+
+    def pause(self, node_id: int) -> None:
+        """SIGSTOP: the process keeps its connections and answers nothing."""
+        self._running.children[node_id].send_signal(signal.SIGSTOP)
+
+    def resume(self, node_id: int) -> None:
+        self._running.children[node_id].send_signal(signal.SIGCONT)
+
+    # What a test waits for
+
+    def wait_ready(self, seconds: float = READY_SECONDS) -> None:
+        """Until every node is ready and a new topic of the default replication factor would take
+        a record."""
+        self.wait_until(lambda: why_not_ready(self._running.state), "cluster ready", seconds)
+
+    def wait_until(
+        self, why_not: Callable[[], str | None], what: str, seconds: float = READY_SECONDS
+    ) -> None:
+        """Poll until `why_not` has no objection left."""
+        deadline = time.monotonic() + seconds
+        while (reason := why_not()) is not None:
+            if time.monotonic() >= deadline:
+                raise NotInTime(f"{what}: not within {seconds:.0f} s: {reason}")
+            time.sleep(POLL_SECONDS)
+
+    def wait_in_sync(self, topic: str, seconds: float = READY_SECONDS) -> None:
+        """Until every replica of every partition is in the ISR, as every living node sees it."""
+        self.wait_until(lambda: self._why_not_in_sync(topic), f"{topic} in sync", seconds)
+
+    # What it says over HTTP
+
+    def get(self, path: str, *, node_id: int | None = None) -> Answer | None:
+        """GET from that node, or from the first living one; None when it does not answer."""
+        return ask(self._address(node_id), path, timeout_seconds=5.0)
+
+    def post(self, path: str, body: Any, *, node_id: int | None = None) -> Answer | None:
+        address = self._address(node_id)
+        return ask(address, path, method="POST", body=body, timeout_seconds=15.0)
+
+    def leader_of(self, topic: str, partition: int, *, node_id: int | None = None) -> int:
+        """The partition's leader, or -1, as one living node sees it."""
+        answer = self.get(f"/api/v1/topics/{topic}", node_id=node_id)
+        if answer is None or answer.status != 200:
+            raise RuntimeError(f"no view of {topic}: {answer}")
+        return int(answer.body["partitions"][partition]["leader"])
+
+    @property
+    def _running(self) -> RunningCluster:
+        if self._cluster is None:
+            raise RuntimeError("the cluster is not running")
+        return self._cluster
+
+    def _address(self, node_id: int | None) -> str:
+        if node_id is None:
+            node_id = next((n for n in self.node_ids if self.is_running(n)), self.node_ids[0])
+        return self.node(node_id).http
+
+    def _why_node_not_ready(self, node_id: int) -> str | None:
+        child = self._running.children[node_id]
+        if (code := child.poll()) is not None:
+            words = last_words(self.folder, node_id)
+            raise RuntimeError(f"node {node_id} {ending_in_words(code)}: {words}")
+        answer = self.get("/readyz", node_id=node_id)
+        return None if answer is not None and answer.status == 200 else f"/readyz: {answer}"
+
+    def _why_not_in_sync(self, topic: str) -> str | None:
+        for node_id in self.node_ids:
+            if not self.is_running(node_id):
+                continue
+            answer = self.get(f"/api/v1/topics/{topic}", node_id=node_id)
+            if answer is None or answer.status != 200:
+                return f"node {node_id} answers {answer}"
+            for partition in answer.body["partitions"]:
+                if sorted(partition["isr"]) != sorted(partition["replicas"]):
+                    return f"node {node_id} sees {partition}"
+        return None
+
+    def _remove_folder(self) -> None:
+        if self._directory is None and self._folder is not None:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(self._folder.path)
