@@ -1,0 +1,135 @@
+"""Requests and responses as they travel: a header, then the message. The 4-byte length in front of
+them belongs to the connection.
+
+A header of a flexible version may hold tagged fields (skipped), yet its client id keeps the old
+two-byte length. The response to ApiVersions always has header version 0 (KIP-511).
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from struct import error as struct_error
+
+from .api_keys import Api, api
+from .buffers import Buffer
+from .exceptions import DecodeError
+from .schema import Message, int16, int32, string
+
+
+class RequestHeader(Message, versions="1-2", flexible="2+"):
+    """What stands before every request.
+
+    `api_key` is a plain number: it may be one that nobody knows.
+    """
+
+    api_key: int = int16()
+    api_version: int = int16()
+    correlation_id: int = int32()
+    client_id: str | None = string(default=None, nullable="0+", classic=True)
+
+
+class ResponseHeader(Message, versions="0-1", flexible="1+"):
+    """What stands before every response."""
+
+    correlation_id: int = int32()
+
+
+def decode_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
+    """The header at the start of the buffer, and the position of the body.
+
+    An unknown key or version still gives its number and correlation id, so that the answer can name
+    them; the position is then the end of what could be read. ApiVersions must be answered in body
+    version 0 with UNSUPPORTED_VERSION (case P01); any other closes the connection.
+
+    Raises:
+        DecodeError: too short for a header, or its client id or tagged fields are broken.
+    """
+    try:
+        key, version, correlation_id = _START.unpack_from(buffer)
+    except struct_error:
+        raise DecodeError(f"no request header in {len(buffer)} bytes") from None
+    try:
+        known = api(key)
+    except KeyError:
+        known = None
+    if known is not None and known.supports(version):
+        return RequestHeader.decode_from(buffer, 0, known.request_header_version(version))
+    try:
+        return RequestHeader.decode_from(buffer, 0, 1)
+    except DecodeError:
+        return (
+            RequestHeader(api_key=key, api_version=version, correlation_id=correlation_id),
+            _START.size,
+        )
+
+
+def decode_request(buffer: Buffer) -> tuple[RequestHeader, Message]:
+    """Header and request of a known API and version, together the whole buffer.
+
+    Raises:
+        DecodeError: an unknown API or version, or no valid request of it.
+    """
+    header, position = decode_request_header(buffer)
+    request, end = _known(header).request.decode_from(buffer, position, header.api_version)
+    if end != len(buffer):
+        raise DecodeError(f"{type(request).__name__} ends at byte {end} of {len(buffer)}")
+    return header, request
+
+
+def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
+    """
+    Raises:
+        EncodeError: the request cannot be said in `header.api_version`.
+    """
+    version = _known(header).request_header_version(header.api_version)
+    return request.encode_behind(_joined(header.encode(version)), header.api_version)
+
+
+def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
+    """The response to the request with that header.
+
+    Raises:
+        EncodeError: the response cannot be said in `header.api_version`.
+    """
+    prefix = bytearray(header.correlation_id.to_bytes(4, "big", signed=True))
+    if _known(header).response_header_version(header.api_version):
+        prefix.append(0)  # no tagged fields
+    return response.encode_behind(prefix, header.api_version)
+
+
+def decode_response(header: RequestHeader, buffer: Buffer) -> Message:
+    """The response to the request with that header, the whole buffer.
+
+    Raises:
+        DecodeError: another correlation id, or no valid response of that API and version.
+    """
+    known = _known(header)
+    version = header.api_version
+    answered, position = ResponseHeader.decode_from(
+        buffer, 0, known.response_header_version(version)
+    )
+    if answered.correlation_id != header.correlation_id:
+        raise DecodeError(
+            f"answer to request {answered.correlation_id}, expected {header.correlation_id}"
+        )
+    response, end = known.response.decode_from(buffer, position, version)
+    if end != len(buffer):
+        raise DecodeError(f"{type(response).__name__} ends at byte {end} of {len(buffer)}")
+    return response
+
+
+_START = Format(">hhi")
+
+
+def _known(header: RequestHeader) -> Api:
+    try:
+        return api(header.api_key)
+    except KeyError:
+        raise DecodeError(f"unknown API key {header.api_key}") from None
+
+
+def _joined(buffers: list[Buffer]) -> bytearray:
+    joined = bytearray()
+    for buffer in buffers:
+        joined += buffer
+    return joined

@@ -1,0 +1,58 @@
+"""API key 77: ShareGroupDescribe."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from ..schema import Message, Struct, array, boolean, int16, int32, nested, string, uuid
+
+
+class ShareGroupDescribeRequest(Message, versions="1", flexible="0+"):
+    """State and members of share groups."""
+
+    group_ids: list[str] = array(string)
+    include_authorized_operations: bool = boolean()
+
+
+class _TopicPartitions(Struct):
+    topic_id: UUID = uuid()
+    topic_name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class _Assignment(Struct):
+    topic_partitions: list[_TopicPartitions] = array(_TopicPartitions)
+
+
+class ShareGroupDescribeResponse(Message, versions="1", flexible="0+"):
+    """What is known of each group."""
+
+    TopicPartitions = _TopicPartitions
+    Assignment = _Assignment
+
+    throttle_time_ms: int = int32()
+
+    class DescribedGroup(Struct):
+        error_code: int = int16()
+        error_message: str | None = string(default=None, nullable="0+")
+        group_id: str = string()
+        group_state: str = string()
+        group_epoch: int = int32()
+        assignment_epoch: int = int32()
+        assignor_name: str = string()
+
+        class Member(Struct):
+            member_id: str = string()
+            rack_id: str | None = string(default=None, nullable="0+")
+            member_epoch: int = int32()
+            client_id: str = string()
+            client_host: str = string()
+            subscribed_topic_names: list[str] = array(string)
+            assignment: _Assignment = nested(_Assignment)
+
+        members: list[Member] = array(Member)
+        authorized_operations: int = int32(default=-(2**31))
+
+    groups: list[DescribedGroup] = array(DescribedGroup)
+
+    Member = DescribedGroup.Member

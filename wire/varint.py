@@ -1,0 +1,73 @@
+"""Variable-length integers: seven bits a byte, low bits first, the top bit says "more"."""
+
+from __future__ import annotations
+
+from .buffers import Buffer
+from .exceptions import DecodeError
+
+
+def encode_unsigned(value: int) -> bytes:
+    """An unsigned varint, as lengths and tags of flexible versions use it."""
+    if value < 128:
+        return _ONE_BYTE[value]
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def decode_unsigned(buffer: Buffer, position: int) -> tuple[int, int]:
+    """The unsigned 32-bit varint at `position`, and the position behind it.
+
+    Raises:
+        DecodeError: more than 32 bits (a longer spelling of a small number is legal up to 5 bytes).
+        IndexError: the buffer ends inside it.
+    """
+    value = shift = 0
+    while True:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value > 0xFFFFFFFF:
+                raise DecodeError(f"varint of more than 32 bits at byte {position}")
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise DecodeError(f"varint of more than 5 bytes at byte {position}")
+
+
+def encode_signed(value: int) -> bytes:
+    """A zigzag varint, as the records of a batch use it (up to 64 bits)."""
+    return encode_unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def decode_signed(buffer: Buffer, position: int) -> tuple[int, int]:
+    """The zigzag varint (up to 64 bits) at `position`, and the position behind it.
+
+    Raises:
+        DecodeError: more than 10 bytes or 64 bits.
+        IndexError: the buffer ends inside it.
+    """
+    byte = buffer[position]
+    position += 1
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position
+    value = byte & 127
+    shift = 7
+    while True:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value > 0xFFFFFFFFFFFFFFFF:
+                raise DecodeError(f"varint of more than 64 bits at byte {position}")
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+        if shift > 63:
+            raise DecodeError(f"varint of more than 10 bytes at byte {position}")
+
+
+_ONE_BYTE = [bytes([value]) for value in range(128)]
