@@ -1,0 +1,29 @@
+"""`python -m logboat.jepsen_style COMMAND`: one entry for every tool of the suite."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+USAGE_ERROR = 2
+"""Exit status for an unknown command or bad arguments, in every command."""
+
+Command = Callable[[Sequence[str]], int]
+"""Takes the arguments after the command's name, returns the exit status."""
+
+COMMANDS: Mapping[str, Command] = {}
+"""By name. `simulate`, `check` and `mutants` join with the parts that they run."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the named command; the exit status is its answer."""
+    if not arguments or arguments[0] not in COMMANDS:
+        named = f"unknown command {arguments[0]!r}" if arguments else "no command given"
+        known = ", ".join(sorted(COMMANDS)) or "none yet"
+        print(f"jepsen-style: {named}; known commands: {known}", file=sys.stderr)
+        return USAGE_ERROR
+    return COMMANDS[arguments[0]](arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
