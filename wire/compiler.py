@@ -151,7 +151,7 @@ class _DecoderSource(_Source):
         self._after_run: list[str] = []
         # Records must not be copied, so their message is read through a view; any other is read
         # from `bytes`, whose slices decode faster.
-        self._through_view = _holds_records(message, version)
+        self._through_view = message.__in_place__ or _holds_records(message, version)
 
     def function(self) -> Decoder:
         root = self.fresh("o")

@@ -16,7 +16,7 @@ from .exceptions import DecodeError
 from .schema import Message, int16, int32, string
 
 
-class RequestHeader(Message, versions="1-2", flexible="2+"):
+class RequestHeader(Message, versions="1-2", flexible="2+", in_place=True):
     """What stands before every request.
 
     `api_key` is a plain number: it may be one that nobody knows.
@@ -28,7 +28,7 @@ class RequestHeader(Message, versions="1-2", flexible="2+"):
     client_id: str | None = string(default=None, nullable="0+", classic=True)
 
 
-class ResponseHeader(Message, versions="0-1", flexible="1+"):
+class ResponseHeader(Message, versions="0-1", flexible="1+", in_place=True):
     """What stands before every response."""
 
     correlation_id: int = int32()

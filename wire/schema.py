@@ -246,8 +246,14 @@ class Message(Struct):
     __decoders__: ClassVar[dict[int, Decoder]]
     __encoders__: ClassVar[dict[int, Encoder]]
 
-    def __init_subclass__(cls, versions: str = "none", flexible: str = "none") -> None:
+    __in_place__: ClassVar[bool] = False
+    """Read through a view of the buffer, which goes on behind it; others from `bytes`, faster."""
+
+    def __init_subclass__(
+        cls, versions: str = "none", flexible: str = "none", in_place: bool = False
+    ) -> None:
         super().__init_subclass__()
+        cls.__in_place__ = in_place
         cls.__versions__ = Versions.parse(versions)
         cls.__flexible__ = Versions.parse(flexible)
         cls.__decoders__ = {}

@@ -1,0 +1,226 @@
+"""Single records inside a batch.
+
+    length varint | attributes int8 | timestamp delta varint | offset delta varint
+    | key length varint, key | value length varint, value | header count varint, headers
+
+Lengths are zigzag varints, -1 is null. A batch's records are compressed together; their number
+stays outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..buffers import Buffer
+from ..compression import Compression, compress, decompress
+from ..exceptions import DecodeError
+from ..varint import decode_signed, encode_signed
+from .batch import crc_of
+from .batch_header import (
+    CONTROL_BIT,
+    HEADER,
+    HEADER_SIZE,
+    MAGIC,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    TimestampType,
+    parse_header,
+)
+from .errors import InvalidBatch, TruncatedBatch
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(slots=True)
+class Record:
+    """One record. `offset` and, for LogAppendTime, `timestamp` are set by decoding only."""
+
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[Header] = ()
+    timestamp: int = NO_TIMESTAMP
+    """Unix milliseconds."""
+    offset: int = -1
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = NO_EPOCH,
+    compression: Compression = Compression.NONE,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytearray:
+    """A batch whose records have consecutive offsets from `base_offset`; checksum included.
+
+    Raises:
+        ValueError: no records.
+        CompressionUnavailable: the codec's library is not installed.
+    """
+    if not records:
+        raise ValueError("a batch needs a record")
+    base_timestamp = records[0].timestamp
+    max_timestamp = max(record.timestamp for record in records)
+    body = bytearray()
+    for offset_delta, record in enumerate(records):
+        _encode_record(body, record, offset_delta, record.timestamp - base_timestamp)
+    payload: Buffer = body
+    if compression is not Compression.NONE:
+        payload = compress(compression, body)
+    attributes = (
+        compression
+        | (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL_BIT if transactional else 0)
+        | (CONTROL_BIT if control else 0)
+    )
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=HEADER_SIZE - OVERHEAD + len(payload),
+        partition_leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        records_count=len(records),
+    )
+    batch = bytearray(HEADER.pack(*header))
+    batch += payload
+    HEADER.pack_into(batch, 0, *header._replace(crc=crc_of(batch)))
+    return batch
+
+
+def decode_records(batch: Buffer, *, max_bytes: int = 2**30) -> list[Record]:
+    """The records of exactly one batch, with their offsets and timestamps. The CRC is not checked.
+
+    `max_bytes` bounds what a compressed batch may unpack to.
+
+    Raises:
+        RecordsError: the batch does not hold what its header says.
+        DecompressionFailed: its block is damaged or too large.
+        CompressionUnavailable: the codec's library is not installed.
+    """
+    header = parse_header(batch)
+    if header.size != len(batch):
+        raise TruncatedBatch(f"batch of {header.size} bytes in {len(batch)}")
+    if header.records_count < 0:
+        raise InvalidBatch(f"{header.records_count} records")
+    body = memoryview(batch)[HEADER_SIZE:]
+    compression = header.compression
+    data = (
+        bytes(body)
+        if compression is Compression.NONE
+        else decompress(compression, body, max_bytes=max_bytes)
+    )
+    try:
+        return _decode_body(header, data)
+    except IndexError:
+        raise InvalidBatch(f"{header.records_count} records in {len(data)} bytes") from None
+    except DecodeError as error:
+        raise InvalidBatch(str(error)) from error
+
+
+_SMALLEST_RECORD = 7
+"""Length, attributes, two deltas, key, value and header count, one byte each."""
+
+
+def _decode_body(header: BatchHeader, data: bytes) -> list[Record]:
+    if header.records_count * _SMALLEST_RECORD > len(data):
+        raise InvalidBatch(f"{header.records_count} records in {len(data)} bytes")
+    append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    records: list[Record] = []
+    position = 0
+    previous_delta = -1
+    for _ in range(header.records_count):
+        length, position = decode_signed(data, position)
+        end = position + length
+        if length < 0 or end > len(data):
+            raise InvalidBatch(f"record of {length} bytes at byte {position} of {len(data)}")
+        # Attributes (one byte) have no meaning yet.
+        timestamp_delta, position = decode_signed(data, position + 1)
+        offset_delta, position = decode_signed(data, position)
+        if not previous_delta < offset_delta <= header.last_offset_delta:
+            raise InvalidBatch(
+                f"offset delta {offset_delta} behind {previous_delta} "
+                f"in a batch up to {header.last_offset_delta}"
+            )
+        previous_delta = offset_delta
+        key, position = _decode_bytes(data, position, end)
+        value, position = _decode_bytes(data, position, end)
+        header_count, position = decode_signed(data, position)
+        headers: Sequence[Header] = ()
+        if header_count:
+            headers, position = _decode_headers(data, position, end, header_count)
+        if position != end:
+            raise InvalidBatch(f"record ends at byte {position}, its length says {end}")
+        timestamp = header.max_timestamp if append_time else header.base_timestamp + timestamp_delta
+        records.append(Record(key, value, headers, timestamp, header.base_offset + offset_delta))
+    if position != len(data):
+        raise InvalidBatch(f"{len(data) - position} bytes behind {header.records_count} records")
+    return records
+
+
+def _decode_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = decode_signed(data, position)
+    if length < 0:
+        if length != -1:
+            raise InvalidBatch(f"length {length} at byte {position}")
+        return None, position
+    after = position + length
+    if after > end:
+        raise InvalidBatch(f"{length} bytes at byte {position} of a record that ends at {end}")
+    return data[position:after], after
+
+
+def _decode_headers(data: bytes, position: int, end: int, count: int) -> tuple[list[Header], int]:
+    if not 0 <= count * 2 <= end - position:
+        raise InvalidBatch(f"{count} headers in {end - position} bytes")
+    headers: list[Header] = []
+    for _ in range(count):
+        key, position = _decode_bytes(data, position, end)
+        value, position = _decode_bytes(data, position, end)
+        if key is None:
+            raise InvalidBatch("a header without a key")
+        # Keys are text, but no broker checks it; Java replaces what is not UTF-8, and so do we.
+        headers.append((key.decode(errors="replace"), value))
+    return headers, position
+
+
+def _encode_record(
+    into: bytearray, record: Record, offset_delta: int, timestamp_delta: int
+) -> None:
+    body = bytearray(1)  # attributes
+    body += encode_signed(timestamp_delta)
+    body += encode_signed(offset_delta)
+    _encode_bytes(body, record.key)
+    _encode_bytes(body, record.value)
+    body += encode_signed(len(record.headers))
+    for name, content in record.headers:
+        _encode_bytes(body, name.encode())
+        _encode_bytes(body, content)
+    into += encode_signed(len(body))
+    into += body
+
+
+def _encode_bytes(into: bytearray, content: bytes | None) -> None:
+    if content is None:
+        into += b"\x01"  # zigzag of -1
+    else:
+        into += encode_signed(len(content))
+        into += content
