@@ -10,9 +10,22 @@ from .channel import (
     dial,
 )
 from .handshake import ChannelPeer, Credential, HandshakeFailed
+from .interface import (
+    Applied,
+    NotLeader,
+    OnRole,
+    Outcome,
+    PeerStatus,
+    RaftStatus,
+    Role,
+    StateMachine,
+    Unknown,
+)
+from .settings import RaftSettings
 
 __all__ = [
     "Acceptor",
+    "Applied",
     "Channel",
     "ChannelClosed",
     "ChannelLimits",
@@ -20,6 +33,15 @@ __all__ = [
     "ChannelServerProtocol",
     "Credential",
     "HandshakeFailed",
+    "NotLeader",
+    "OnRole",
+    "Outcome",
+    "PeerStatus",
+    "RaftSettings",
+    "RaftStatus",
+    "Role",
+    "StateMachine",
+    "Unknown",
     "accept_factory",
     "dial",
 ]

@@ -1,0 +1,94 @@
+"""What the quorum's log promises, in values: outcomes, roles, status, and the machine it drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The command is committed and has been applied here."""
+
+    index: int
+    result: object
+    """What `StateMachine.apply` returned; None for a barrier."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotLeader:
+    """The command did not happen and never will (RULES A4)."""
+
+    leader_id: int | None
+    """Whom to ask instead, if known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The command may have happened, or may still happen."""
+
+    reason: str
+
+
+Outcome = Applied | NotLeader | Unknown
+
+
+class StateMachine(Protocol):
+    """What the log drives: the same commands at the same indexes on every node."""
+
+    def apply(self, index: int, command: bytes) -> object:
+        """Apply one committed command; deterministic. An exception ends the process (RULES A1).
+
+        Indexes grow but are not contiguous: barriers and the leaders' own entries take some.
+        """
+        ...
+
+    def capture(self) -> Callable[[], bytes]:
+        """Grab the immutable state, in the loop; the returned function encodes it, offloaded."""
+        ...
+
+    def restore(self, index: int, snapshot: bytes) -> None:
+        """Replace the state by that of a snapshot which holds everything up to `index`."""
+        ...
+
+
+class Role(Enum):
+    """What a voter is at the moment; never to be trusted for a decision (RULES A4)."""
+
+    FOLLOWER = "follower"
+    CANDIDATE = "candidate"
+    LEADER = "leader"
+
+
+OnRole = Callable[[Role, int, int | None], None]
+"""Told of each change: role, term, id of the leader if known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerStatus:
+    """Another voter as seen from here."""
+
+    connected: bool
+    last_contact: float | None
+    """Loop time of the last message from it."""
+    match_index: int | None
+    """Highest index known to be durable there; known to the leader only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaftStatus:
+    """One look at the log; a copy."""
+
+    role: Role
+    term: int
+    leader_id: int | None
+    commit_index: int
+    applied_index: int
+    last_index: int
+    synced_index: int
+    """Highest index that is durable here."""
+    snapshot_index: int
+    """Last index of the newest durable snapshot; 0 without one."""
+    peers: Mapping[int, PeerStatus] = field(default_factory=dict)
