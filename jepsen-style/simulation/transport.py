@@ -74,7 +74,8 @@ class SimTransport(asyncio.Transport):
         return self._protocol
 
     def is_closing(self) -> bool:
-        return self._closing
+        # Nobody of a dead process can be blamed for not closing.
+        return self._closing or self._loop.dead
 
     # Reading
 

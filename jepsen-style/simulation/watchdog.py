@@ -27,11 +27,13 @@ class Watchdog:
         self._left_s = limit_s
         self._deadline = 0.0
         self._checks = 0
+        self._alarmed = False
 
     def check(self) -> None:
         """Called between turns; looks at the clock now and then only."""
         self._checks += 1
-        if self._checks % 256 == 0 and _clock() > self._deadline:
+        # An alarm inside a task may have been swallowed by it.
+        if self._alarmed or (self._checks % 256 == 0 and _clock() > self._deadline):
             raise self._expired()
 
     @contextlib.contextmanager
@@ -55,6 +57,7 @@ class Watchdog:
             self._left_s -= _clock() - begin
 
     def _on_alarm(self, _: int, __: FrameType | None) -> None:
+        self._alarmed = True
         raise self._expired()
 
     def _expired(self) -> WatchdogExpired:

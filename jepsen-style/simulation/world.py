@@ -10,7 +10,7 @@ from asyncio import events
 from asyncio.events import Handle, TimerHandle
 from collections.abc import Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from .dice import stream
 from .errors import Deadlock, HostFailed, NotReached, SimKilled
@@ -84,7 +84,7 @@ class World:
         self._failure: BaseException | None = None
         self._collecting = False
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> Self:
         self._collecting = gc.isenabled()
         gc.collect(0)
         gc.disable()
@@ -195,10 +195,10 @@ class World:
         try:
             with self.guards.active(), self._watchdog.watching():
                 while True:
+                    self._watchdog.check()
                     if self._failure is not None:
                         failure, self._failure = self._failure, None
                         raise failure
-                    self._watchdog.check()
                     if condition is not None and condition():
                         return True
                     if not self._step(end):
