@@ -17,6 +17,10 @@ _FIRST_LARGE = 256 * 1024
 class FrameTooLarge(Exception):
     """The declared length is beyond what this connection may send."""
 
+    def __init__(self, length: int, limit: int) -> None:
+        super().__init__(f"frame of {length} bytes, at most {limit} are allowed")
+        self.length = length
+
 
 class FrameBuffer:
     """Receives `header | payload` frames whose header starts with a u32 payload length."""
@@ -65,7 +69,7 @@ class FrameBuffer:
         header = bytes(self._shared[self._start : self._start + header_size])
         length = int.from_bytes(header[:4], "big")
         if length > max_length:
-            raise FrameTooLarge(f"frame of {length} bytes, at most {max_length} are allowed")
+            raise FrameTooLarge(length, max_length)
         size = header_size + length
         if available < size:
             if size > len(self._shared):
