@@ -265,9 +265,7 @@ class ClassicGroup:
                     return []
             self._initial_window_left_ms = None
             return self._complete_join(now_ms)
-        all_here = not self._pending and all(
-            m.joining is not None for m in self.members.values()
-        )
+        all_here = not self._pending and all(m.joining is not None for m in self.members.values())
         return self._complete_join(now_ms) if all_here or expired else []
 
     def _complete_join(self, now_ms: int) -> list[Effect]:
@@ -485,6 +483,8 @@ class ClassicGroup:
 
     def next_deadline_ms(self) -> int | None:
         """When `on_time` must be called, if nothing else happens before."""
+        if self.state is GroupState.DEAD:
+            return None
         deadlines = [*self._pending.values()]
         deadlines += [d for d in (self._join_deadline_ms, self._sync_deadline_ms) if d is not None]
         deadlines += [m.session_deadline_ms for m in self.members.values() if _may_expire(m)]
@@ -557,5 +557,3 @@ def _join_error(join: Join, error: ErrorCode) -> JoinAnswer:
 
 def _failed(answer: JoinAnswer, error: ErrorCode) -> JoinAnswer:
     return JoinAnswer(answer.token, error, answer.member_id)
-
-

@@ -29,6 +29,9 @@ FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 
 CLASSIC = "classic"
 
+DescribedGroup = DescribeGroupsResponse.DescribedGroup
+DescribedMember = DescribedGroup.DescribedGroupMember
+
 
 class GroupCoordinator(OffsetApis):
     """Answers for every group whose partition of `__consumer_offsets` this node leads."""
@@ -167,23 +170,21 @@ class GroupCoordinator(OffsetApis):
         """DescribeGroups 0-6; from version 6 an unknown group is GROUP_ID_NOT_FOUND (KIP-1043)."""
         return DescribeGroupsResponse(groups=[self._describe(g, version) for g in request.groups])
 
-    def _describe(self, group_id: str, version: int) -> DescribeGroupsResponse.DescribedGroup:
+    def _describe(self, group_id: str, version: int) -> DescribedGroup:
         found = self._find(group_id)
         if not isinstance(found, Held):
-            return DescribeGroupsResponse.DescribedGroup(error_code=found, group_id=group_id)
+            return DescribedGroup(error_code=found, group_id=group_id)
         group = found.state.groups.get(group_id)
         if group is None and not found.state.knows(group_id):
             unknown = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE
-            return DescribeGroupsResponse.DescribedGroup(
+            return DescribedGroup(
                 error_code=unknown, group_id=group_id, group_state=GroupState.DEAD.value
             )
         if group is None:
-            return DescribeGroupsResponse.DescribedGroup(
-                group_id=group_id, group_state=GroupState.EMPTY.value
-            )
+            return DescribedGroup(group_id=group_id, group_state=GroupState.EMPTY.value)
         stable = group.state is GroupState.STABLE
         protocol = (group.protocol or "") if stable else ""
-        return DescribeGroupsResponse.DescribedGroup(
+        return DescribedGroup(
             group_id=group_id,
             group_state=group.state.value,
             protocol_type=group.protocol_type or "",
@@ -263,8 +264,8 @@ def _join_response(answer: JoinAnswer, version: int) -> JoinGroupResponse:
     )
 
 
-def _described(member: Member, protocol: str) -> DescribeGroupsResponse.DescribedGroupMember:
-    return DescribeGroupsResponse.DescribedGroupMember(
+def _described(member: Member, protocol: str) -> DescribedMember:
+    return DescribedMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,

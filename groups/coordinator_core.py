@@ -18,7 +18,7 @@ from ..seam import Clock, OnFatal, TaskScope
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
 from .effects import Effect, JoinAnswer, Persist, SyncAnswer
-from .log_records import GroupRecord, LogRecord, decode_records, group_value
+from .log_records import GroupRecord, LogRecord, decode, group_value
 from .offsets_partition import OffsetsPartition
 from .settings import GroupSettings
 from .store import OFFSETS_TOPIC, OffsetStore, partition_for
@@ -36,7 +36,7 @@ APPEND_ERRORS = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
-"""What a client is told when the offsets partition refuses; all others: COORDINATOR_NOT_AVAILABLE."""
+"""What a client is told when the log refuses; all others: COORDINATOR_NOT_AVAILABLE."""
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class CoordinatorCore:
         while True:
             try:
                 async for chunk in self._store.read(state.partition):
-                    for record in decode_records(chunk):
+                    for record in decode(chunk):
                         state.replay(record, now_ms())
                 break
             except LookupError:
@@ -193,9 +193,7 @@ class CoordinatorCore:
         if deadline_ms is None or self._held.get(held.state.partition) is not held:
             return
         loop = asyncio.get_running_loop()
-        held.timers[group.group_id] = loop.call_at(
-            deadline_ms / 1000, self._on_timer, held, group
-        )
+        held.timers[group.group_id] = loop.call_at(deadline_ms / 1000, self._on_timer, held, group)
 
     def _on_timer(self, held: Held, group: ClassicGroup) -> None:
         held.timers.pop(group.group_id, None)

@@ -11,6 +11,16 @@ from .log_records import LogRecord, OffsetRecord
 from .offsets import CommittedOffset, GroupOffsets
 from .states import GroupState
 
+CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+CommitPartition = CommitTopic.OffsetCommitRequestPartition
+CommitTopicAnswer = OffsetCommitResponse.OffsetCommitResponseTopic
+CommitAnswer = CommitTopicAnswer.OffsetCommitResponsePartition
+FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+FetchTopic = FetchGroup.OffsetFetchRequestTopics
+FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
+FetchedTopic = FetchedGroup.OffsetFetchResponseTopics
+FetchedPartition = FetchedTopic.OffsetFetchResponsePartitions
+
 NO_OFFSET = -1
 """OffsetFetch: the group has not committed for this partition."""
 
@@ -25,21 +35,17 @@ class OffsetApis(CoordinatorCore):
     ) -> OffsetCommitResponse:
         """OffsetCommit 2-10; names topics by id from version 10. Answered when replicated."""
         error = self._check_commit(request, version)
-        answers: list[OffsetCommitResponse.OffsetCommitResponseTopic] = []
+        answers: list[CommitTopicAnswer] = []
         records: list[LogRecord] = []
-        written: list[OffsetCommitResponse.OffsetCommitResponsePartition] = []
+        written: list[CommitAnswer] = []
         for topic in request.topics:
             name, unknown = self._topic_name(request_topic=topic, version=version)
-            answer = OffsetCommitResponse.OffsetCommitResponseTopic(
-                name=topic.name, topic_id=topic.topic_id
-            )
+            answer = CommitTopicAnswer(name=topic.name, topic_id=topic.topic_id)
             for part in topic.partitions:
                 verdict = error
                 if verdict is ErrorCode.NONE:
                     verdict = unknown or self._check_partition(name, part)
-                response = OffsetCommitResponse.OffsetCommitResponsePartition(
-                    partition_index=part.partition_index, error_code=verdict
-                )
+                response = CommitAnswer(partition_index=part.partition_index, error_code=verdict)
                 answer.partitions.append(response)
                 if verdict is ErrorCode.NONE:
                     written.append(response)
@@ -70,25 +76,21 @@ class OffsetApis(CoordinatorCore):
         return error
 
     def _topic_name(
-        self, *, request_topic: OffsetCommitRequest.OffsetCommitRequestTopic, version: int
+        self, *, request_topic: CommitTopic, version: int
     ) -> tuple[str, ErrorCode | None]:
         if version < FIRST_COMMIT_VERSION_WITH_TOPIC_IDS:
             return request_topic.name, None
         topic = self._image().topic_by_id(request_topic.topic_id)
         return ("", ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else (topic.name, None)
 
-    def _check_partition(
-        self, name: str, part: OffsetCommitRequest.OffsetCommitRequestPartition
-    ) -> ErrorCode:
+    def _check_partition(self, name: str, part: CommitPartition) -> ErrorCode:
         if len((part.committed_metadata or "").encode()) > self._settings.max_metadata_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         if self._image().partition(name, part.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    def _offset_record(
-        self, group_id: str, topic: str, part: OffsetCommitRequest.OffsetCommitRequestPartition
-    ) -> OffsetRecord:
+    def _offset_record(self, group_id: str, topic: str, part: CommitPartition) -> OffsetRecord:
         committed = CommittedOffset(
             offset=part.committed_offset,
             leader_epoch=part.committed_leader_epoch,
@@ -151,10 +153,8 @@ class OffsetApis(CoordinatorCore):
         ]
         return OffsetFetchResponse(topics=topics)
 
-    def _fetch_group(
-        self, group: OffsetFetchRequest.OffsetFetchRequestGroup, version: int
-    ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        answer = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id)
+    def _fetch_group(self, group: FetchGroup, version: int) -> FetchedGroup:
+        answer = FetchedGroup(group_id=group.group_id)
         found = self._find(group.group_id)
         if not isinstance(found, Held):
             answer.error_code = found
@@ -175,17 +175,15 @@ class OffsetApis(CoordinatorCore):
             answer.topics.append(self._fetch_topic(offsets, name, topic.partition_indexes))
         return answer
 
-    def _fetch_topic(
-        self, offsets: GroupOffsets, name: str, partitions: list[int]
-    ) -> OffsetFetchResponse.OffsetFetchResponseTopics:
+    def _fetch_topic(self, offsets: GroupOffsets, name: str, partitions: list[int]) -> FetchedTopic:
         known = self._image().topics.get(name)
-        answer = OffsetFetchResponse.OffsetFetchResponseTopics(name=name)
+        answer = FetchedTopic(name=name)
         if known is not None:
             answer.topic_id = known.topic_id
         for partition in partitions:
             offset, epoch, metadata = _committed(offsets, name, partition)
             answer.partitions.append(
-                OffsetFetchResponse.OffsetFetchResponsePartitions(
+                FetchedPartition(
                     partition_index=partition,
                     committed_offset=offset,
                     committed_leader_epoch=epoch,
@@ -241,12 +239,12 @@ def _committed(offsets: GroupOffsets, topic: str, partition: int) -> tuple[int, 
 
 
 def _unknown_topic(
-    topic: OffsetFetchRequest.OffsetFetchRequestTopics,
-) -> OffsetFetchResponse.OffsetFetchResponseTopics:
-    return OffsetFetchResponse.OffsetFetchResponseTopics(
+    topic: FetchTopic,
+) -> FetchedTopic:
+    return FetchedTopic(
         topic_id=topic.topic_id,
         partitions=[
-            OffsetFetchResponse.OffsetFetchResponsePartitions(
+            FetchedPartition(
                 partition_index=partition,
                 committed_offset=NO_OFFSET,
                 metadata="",

@@ -12,7 +12,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class OffsetStore(Protocol):
-    async def append(self, partition: int, records: bytes, deadline: float) -> ErrorCode:
+    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
         """Append one record batch and wait until it is replicated (acks=all).
 
         NONE: replicated. NOT_LEADER_OR_FOLLOWER and REQUEST_TIMED_OUT: it may have happened.
@@ -30,7 +30,7 @@ class OffsetStore(Protocol):
 
 
 def partition_for(group_id: str, partition_count: int) -> int:
-    """The partition that keeps `group_id`: Java's String.hashCode, made positive, modulo the count."""
+    """The partition that keeps `group_id`: Java's String.hashCode modulo the count."""
     code = 0
     for unit in _utf16_units(group_id):
         code = (31 * code + unit) & 0xFFFF_FFFF

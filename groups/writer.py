@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..seam import Clock, TaskScope
 from ..wire import ErrorCode
-from .log_records import LogRecord, encode_records
+from .log_records import LogRecord, encode
 from .store import OffsetStore
 
 MAX_WAITING_RECORDS = 20_000
@@ -77,7 +77,7 @@ class PartitionWriter:
             batch = self._take_batch()
             records = [record for waiting in batch for record in waiting.records]
             deadline = asyncio.get_running_loop().time() + self._timeout_ms / 1000
-            encoded = encode_records(records, timestamp_ms=self._clock.now_ms())
+            encoded = encode(records, timestamp_ms=self._clock.now_ms())
             try:
                 error = await self._store.append(self._partition, encoded, deadline)
             except asyncio.CancelledError:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from logboat.groups.classic_group import ClassicGroup, Join, Sync
 from logboat.groups.effects import Effect, JoinAnswer, Persist, SyncAnswer
 from logboat.groups.settings import GroupSettings

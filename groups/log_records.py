@@ -1,0 +1,153 @@
+"""Records of `__consumer_offsets` in Kafka's formats: commits, and the members of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..seam import Buffer
+from ..wire import DecodeError
+from ..wire.coordinator_records.group_metadata import GroupMetadataKey, GroupMetadataValue
+from ..wire.coordinator_records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from ..wire.records import Record, batches, decode_records, encode_batch
+from ..wire.versioned import prefix
+from .classic_group import ClassicGroup
+from .member import Member
+from .offsets import CommittedOffset
+
+OFFSET_KEY_TYPES = (0, 1)
+GROUP_KEY_TYPE = 2
+
+OFFSET_VALUE_VERSION = 3
+GROUP_VALUE_VERSION = 3
+"""The newest versions that are not flexible: every Kafka since 2.3 reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRecord:
+    group_id: str
+    topic: str
+    partition: int
+    committed: CommittedOffset | None
+    """None: a tombstone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    group_id: str
+    value: GroupMetadataValue | None
+    """None: a tombstone."""
+
+
+LogRecord = OffsetRecord | GroupRecord
+
+
+def encode(records: Sequence[LogRecord], *, timestamp_ms: int) -> Buffer:
+    """One record batch; base offset and leader epoch are set by the log."""
+    return encode_batch([_to_record(r, timestamp_ms) for r in records])
+
+
+def decode(buffer: Buffer) -> Iterator[LogRecord]:
+    """The records of whole batches; other record types (newer protocols) are passed over.
+
+    Raises:
+        DecodeError: the log holds what no coordinator wrote.
+    """
+    for batch in batches(buffer):
+        if batch.header.is_control:
+            continue
+        for record in decode_records(batch.view):
+            decoded = _from_record(record)
+            if decoded is not None:
+                yield decoded
+
+
+def _to_record(record: LogRecord, timestamp_ms: int) -> Record:
+    key: bytes
+    value: bytes | None = None
+    if isinstance(record, OffsetRecord):
+        key = OffsetCommitKey(
+            group=record.group_id, topic=record.topic, partition=record.partition
+        ).encode_versioned()
+        committed = record.committed
+        if committed is not None:
+            value = OffsetCommitValue(
+                offset=committed.offset,
+                leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                commit_timestamp=committed.commit_timestamp_ms,
+            ).encode_versioned(OFFSET_VALUE_VERSION)
+    else:
+        key = GroupMetadataKey(group=record.group_id).encode_versioned()
+        if record.value is not None:
+            value = record.value.encode_versioned(GROUP_VALUE_VERSION)
+    return Record(key=key, value=value, timestamp=timestamp_ms)
+
+
+def _from_record(record: Record) -> LogRecord | None:
+    if record.key is None:
+        raise DecodeError("an offsets record without a key")
+    key_type = prefix(record.key)
+    if key_type in OFFSET_KEY_TYPES:
+        return _offset_record(record.key, record.value)
+    if key_type == GROUP_KEY_TYPE:
+        group = GroupMetadataKey.decode_versioned(record.key).group
+        value = None if record.value is None else GroupMetadataValue.decode_versioned(record.value)
+        return GroupRecord(group, value)
+    return None
+
+
+def _offset_record(key: Buffer, value: Buffer | None) -> OffsetRecord:
+    decoded, _ = OffsetCommitKey.decode_from(key, 2, 0)
+    committed = None
+    if value is not None:
+        stored = OffsetCommitValue.decode_versioned(value)
+        committed = CommittedOffset(
+            stored.offset, stored.leader_epoch, stored.metadata, stored.commit_timestamp
+        )
+    return OffsetRecord(decoded.group, decoded.topic, decoded.partition, committed)
+
+
+def group_value(
+    group: ClassicGroup, assignments: Iterable[tuple[str, bytes]], *, wall_ms: int
+) -> GroupMetadataValue:
+    """The group as its next record says, with the assignments that this record puts in force."""
+    given = dict(assignments)
+    protocol = group.protocol or ""
+    return GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol,
+        leader=group.leader,
+        current_state_timestamp=wall_ms,
+        members=[
+            GroupMetadataValue.MemberMetadata(
+                member_id=m.member_id,
+                group_instance_id=m.instance_id,
+                client_id=m.client_id,
+                client_host=m.client_host,
+                rebalance_timeout=m.rebalance_timeout_ms,
+                session_timeout=m.session_timeout_ms,
+                subscription=m.metadata(protocol),
+                assignment=given.get(m.member_id, m.assignment),
+            )
+            for m in group.members.values()
+        ],
+    )
+
+
+def members_of(value: GroupMetadataValue) -> list[Member]:
+    """The members that a record holds; only the chosen protocol's subscription was kept."""
+    return [
+        Member(
+            member_id=m.member_id,
+            instance_id=m.group_instance_id,
+            client_id=m.client_id,
+            client_host=m.client_host,
+            session_timeout_ms=m.session_timeout,
+            rebalance_timeout_ms=m.rebalance_timeout,
+            protocols=((value.protocol or "", m.subscription),),
+            assignment=m.assignment,
+        )
+        for m in value.members
+    ]

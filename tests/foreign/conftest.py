@@ -1,0 +1,58 @@
+"""One three-node cluster of real processes for all foreign clients."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from logboat.testing import LocalCluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(nodes=3) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh() -> Callable[[str], str]:
+    """Names that no other test uses."""
+    return lambda prefix: f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def tool() -> Callable[[str], str]:
+    """Finds a program by name.
+
+    Skips where a person runs the tests and it is not there; fails in CI, which installs every
+    foreign client.
+    """
+
+    def find(name: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            absent(name)
+        return found
+
+    return find
+
+
+def absent(name: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{name} is not installed; .ci/run should have done so")
+    pytest.skip(f"{name} is not installed")
+
+
+@pytest.fixture
+def node_modules() -> Path:
+    """Where .ci/run puts npm packages."""
+    modules = Path(__file__).resolve().parents[2] / "node_modules"
+    if not (modules / "kafkajs").is_dir():
+        absent("kafkajs")
+    return modules

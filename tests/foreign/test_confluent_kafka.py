@@ -1,0 +1,140 @@
+"""librdkafka through its Python binding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from logboat.testing import LocalCluster
+
+TIMEOUT_S = 30.0
+
+
+def produce(
+    cluster: LocalCluster, topic: str, values: list[bytes], **config: Any
+) -> dict[tuple[int, int], bytes]:
+    """Produce all and return the value by (partition, offset) as acknowledged."""
+    acknowledged: dict[tuple[int, int], bytes] = {}
+
+    def on_delivery(error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        assert value is not None
+        acknowledged[partition, offset] = value
+
+    settings = {"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", **config}
+    producer = Producer(settings)
+    for number, value in enumerate(values):
+        producer.produce(topic, value, key=str(number).encode(), on_delivery=on_delivery)
+    assert producer.flush(TIMEOUT_S) == 0
+    return acknowledged
+
+
+def consume(consumer: Consumer, count: int) -> dict[tuple[int, int], bytes]:
+    read: dict[tuple[int, int], bytes] = {}
+    while len(read) < count:
+        message = consumer.poll(TIMEOUT_S)
+        assert message is not None, f"{len(read)} of {count} records in {TIMEOUT_S} s"
+        assert message.error() is None, message.error()
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        assert value is not None
+        read[partition, offset] = value
+    return read
+
+
+def group_consumer(cluster: LocalCluster, group: str, **config: Any) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **config,
+        }
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_is_read_back_as_acknowledged(
+    cluster: LocalCluster, fresh: Callable[[str], str], codec: str
+) -> None:
+    topic = fresh("codec")
+    values = [f"value {number} ".encode() * 20 for number in range(500)]
+    config = {"compression.type": codec, "enable.idempotence": True}
+    acknowledged = produce(cluster, topic, values, **config)
+    assert len(acknowledged) == len(values)
+    consumer = group_consumer(cluster, fresh("g"))
+    consumer.subscribe([topic])
+    try:
+        assert consume(consumer, len(values)) == acknowledged
+    finally:
+        consumer.close()
+
+
+@pytest.mark.processes
+def test_a_group_resumes_from_its_commit(
+    cluster: LocalCluster, fresh: Callable[[str], str]
+) -> None:
+    topic, group = fresh("resume"), fresh("g")
+    produce(cluster, topic, [b"first"])
+    consumer = group_consumer(cluster, group)
+    consumer.subscribe([topic])
+    assert list(consume(consumer, 1).values()) == [b"first"]
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    produce(cluster, topic, [b"second"])
+    again = group_consumer(cluster, group)
+    again.subscribe([topic])
+    try:
+        assert list(consume(again, 1).values()) == [b"second"]
+    finally:
+        again.close()
+
+
+@pytest.mark.processes
+def test_two_members_share_the_partitions(
+    cluster: LocalCluster, fresh: Callable[[str], str]
+) -> None:
+    topic, group = fresh("share"), fresh("g")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    created = admin.create_topics([NewTopic(topic, num_partitions=4, replication_factor=3)])
+    created[topic].result(TIMEOUT_S)
+    members = [group_consumer(cluster, group) for _ in range(2)]
+    for member in members:
+        member.subscribe([topic])
+    try:
+        owned: list[list[TopicPartition]] = [[], []]
+        for _ in range(600):
+            for member in members:
+                member.poll(0.05)
+            owned = [member.assignment() for member in members]
+            if [len(each) for each in owned] == [2, 2]:
+                break
+        partitions = sorted(p.partition for each in owned for p in each)
+        assert partitions == [0, 1, 2, 3]
+    finally:
+        for member in members:
+            member.close()
+
+
+@pytest.mark.processes
+def test_the_admin_client_sees_the_cluster(
+    cluster: LocalCluster, fresh: Callable[[str], str]
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    topic = fresh("admin")
+    admin.create_topics([NewTopic(topic, num_partitions=2)])[topic].result(TIMEOUT_S)
+    metadata = admin.list_topics(timeout=TIMEOUT_S)
+    assert len(metadata.brokers) == 3
+    assert {len(p.isrs) for p in metadata.topics[topic].partitions.values()} == {3}
+    admin.delete_topics([topic])[topic].result(TIMEOUT_S)
+    assert topic not in admin.list_topics(timeout=TIMEOUT_S).topics

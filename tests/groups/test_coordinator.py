@@ -1,0 +1,288 @@
+"""The coordinator over a log in memory: answers wait for replication, a successor knows all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from logboat.groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator, GroupSettings
+from logboat.groups.store import partition_for
+from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
+from logboat.seam import Buffer
+from logboat.wire import ErrorCode
+from logboat.wire.messages.delete_groups import DeleteGroupsRequest
+from logboat.wire.messages.heartbeat import HeartbeatRequest
+from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from logboat.wire.messages.list_groups import ListGroupsRequest
+from logboat.wire.messages.offset_commit import OffsetCommitRequest
+from logboat.wire.messages.offset_fetch import OffsetFetchRequest
+from logboat.wire.messages.sync_group import SyncGroupRequest
+
+CLIENT = ClientContext("client", "/127.0.0.1")
+TOPIC_ID = UUID(int=7)
+
+
+class MemoryStore:
+    """One offsets partition. `replicate` says how appends end; `gate` holds them back."""
+
+    def __init__(self) -> None:
+        self.log: list[Buffer] = []
+        self.appends = 0
+        self.outcome = ErrorCode.NONE
+        self.kept_on_failure = False
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.readable = asyncio.Event()
+        self.readable.set()
+
+    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
+        self.appends += 1
+        await self.gate.wait()
+        if self.outcome is ErrorCode.NONE or self.kept_on_failure:
+            self.log.append(records)
+        return self.outcome
+
+    async def read(self, partition: int) -> AsyncIterator[Buffer]:
+        await self.readable.wait()
+        for batch in list(self.log):
+            yield batch
+
+
+class ManualClock:
+    def now_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+def image() -> ClusterImage:
+    def topic(name: str, topic_id: UUID) -> TopicImage:
+        partitions = (PartitionImage(0, (1,), (1,), 1, 0, 0),)
+        return TopicImage(name, topic_id, partitions, 1, 1)
+
+    topics = {OFFSETS_TOPIC: topic(OFFSETS_TOPIC, UUID(int=6)), "t": topic("t", TOPIC_ID)}
+    names = {found.topic_id: name for name, found in topics.items()}
+    return ClusterImage(1, "c", 1, 1, 1, topics=topics, topic_names=names)
+
+
+def fail(error: BaseException) -> None:
+    raise error
+
+
+def coordinator_on(store: MemoryStore) -> GroupCoordinator:
+    cluster = image()
+    return GroupCoordinator(
+        node_id=1,
+        store=store,
+        image=lambda: cluster,
+        settings=GroupSettings(initial_rebalance_delay_ms=0),
+        clock=ManualClock(),
+        rng=Random(1),
+        on_fatal=fail,
+    )
+
+
+async def leading(store: MemoryStore, epoch: int = 0) -> GroupCoordinator:
+    coordinator = coordinator_on(store)
+    coordinator.on_leadership(0, True, epoch)
+    await loaded(coordinator)
+    return coordinator
+
+
+async def loaded(coordinator: GroupCoordinator) -> Fetched:
+    """The answer after loading, which takes a few turns of the loop."""
+    for _ in range(100):
+        found = await fetch(coordinator)
+        if found.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return found
+        await asyncio.sleep(0)
+    raise AssertionError("still loading")
+
+
+async def join(coordinator: GroupCoordinator, member_id: str = "") -> JoinGroupResponse:
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"sub")
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+    return await coordinator.join_group(request, 3, CLIENT)
+
+
+def commit_request(offset: int, member_id: str = "", generation: int = -1) -> OffsetCommitRequest:
+    partition = OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata="note"
+    )
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic(name="t", partitions=[partition])
+    return OffsetCommitRequest(
+        group_id="g",
+        member_id=member_id,
+        generation_id_or_member_epoch=generation,
+        topics=[topic],
+    )
+
+
+async def commit(
+    coordinator: GroupCoordinator, offset: int, member_id: str = "", generation: int = -1
+) -> int:
+    response = await coordinator.offset_commit(commit_request(offset, member_id, generation), 7)
+    return response.topics[0].partitions[0].error_code
+
+
+class Fetched:
+    def __init__(self, error_code: int, offset: int, metadata: str | None) -> None:
+        self.error_code, self.offset, self.metadata = error_code, offset, metadata
+
+
+async def fetch(coordinator: GroupCoordinator) -> Fetched:
+    topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+    response = await coordinator.offset_fetch(OffsetFetchRequest(group_id="g", topics=[topic]), 5)
+    if response.error_code:
+        return Fetched(response.error_code, -1, None)
+    found = response.topics[0].partitions[0]
+    return Fetched(found.error_code, found.committed_offset, found.metadata)
+
+
+async def test_a_commit_is_answered_only_when_it_is_replicated() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    store.gate.clear()
+    answer = asyncio.ensure_future(commit(coordinator, 5))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not answer.done()
+    assert (await fetch(coordinator)).offset == -1
+    store.gate.set()
+    assert await answer == ErrorCode.NONE
+    assert (await fetch(coordinator)).offset == 5
+    await coordinator.stop()
+
+
+async def test_commits_of_one_turn_share_a_batch() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    answers = await asyncio.gather(*(commit(coordinator, offset) for offset in range(50)))
+    assert set(answers) == {ErrorCode.NONE}
+    assert store.appends <= 2
+    assert (await fetch(coordinator)).offset == 49
+    await coordinator.stop()
+
+
+async def test_while_loading_nobody_is_told_that_there_is_no_offset() -> None:
+    store = MemoryStore()
+    store.readable.clear()
+    coordinator = coordinator_on(store)
+    coordinator.on_leadership(0, True, 0)
+    await asyncio.sleep(0)
+    assert (await fetch(coordinator)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert await commit(coordinator, 1) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    store.readable.set()
+    await coordinator.stop()
+
+
+async def test_a_node_that_does_not_lead_says_so() -> None:
+    coordinator = coordinator_on(MemoryStore())
+    assert (await fetch(coordinator)).error_code == ErrorCode.NOT_COORDINATOR
+    assert (await join(coordinator)).error_code == ErrorCode.NOT_COORDINATOR
+    await coordinator.stop()
+
+
+async def test_a_successor_knows_commits_and_members_from_the_log() -> None:
+    store = MemoryStore()
+    first = await leading(store)
+    joined = await join(first)
+    assignment = SyncGroupRequest.SyncGroupRequestAssignment(
+        member_id=joined.member_id, assignment=b"p0"
+    )
+    sync = SyncGroupRequest(
+        group_id="g", generation_id=1, member_id=joined.member_id, assignments=[assignment]
+    )
+    assert (await first.sync_group(sync, 3)).assignment == b"p0"
+    assert await commit(first, 9, joined.member_id, 1) == ErrorCode.NONE
+    first.on_leadership(0, False, 1)
+    assert (await fetch(first)).error_code == ErrorCode.NOT_COORDINATOR
+
+    second = await leading(store, epoch=1)
+    again = await fetch(second)
+    assert (again.offset, again.metadata) == (9, "note")
+    beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    assert (await second.heartbeat(beat, 3)).error_code == ErrorCode.NONE
+    synced = await second.sync_group(
+        SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id), 3
+    )
+    assert synced.assignment == b"p0"
+    await first.stop()
+    await second.stop()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_after_an_unknown_outcome_the_log_is_asked(kept: bool) -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    assert await commit(coordinator, 1) == ErrorCode.NONE
+    store.outcome, store.kept_on_failure = ErrorCode.REQUEST_TIMED_OUT, kept
+    assert await commit(coordinator, 2) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    found = await loaded(coordinator)
+    assert found.offset == (2 if kept else 1)
+    await coordinator.stop()
+
+
+async def test_nobody_waits_for_a_coordinator_that_lost_its_partition() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    joined = await join(coordinator)
+    store.gate.clear()
+    sync = SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    waiting = [
+        asyncio.ensure_future(coordinator.sync_group(sync, 3)),
+        asyncio.ensure_future(commit(coordinator, 1, joined.member_id, 1)),
+        asyncio.ensure_future(join(coordinator)),
+    ]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    coordinator.on_leadership(0, False, 1)
+    async with asyncio.timeout(5):
+        await asyncio.gather(*waiting)
+    await coordinator.stop()
+
+
+async def test_a_group_without_members_is_listed_and_deleted_with_its_offsets() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    await commit(coordinator, 3)
+    listed = await coordinator.list_groups(ListGroupsRequest(), 5)
+    assert [(g.group_id, g.group_state) for g in listed.groups] == [("g", "Empty")]
+    deleted = await coordinator.delete_groups(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert deleted.results[0].error_code == ErrorCode.NONE
+    assert (await fetch(coordinator)).offset == -1
+    successor = await leading(store, epoch=1)
+    assert (await fetch(successor)).offset == -1
+    await coordinator.stop()
+    await successor.stop()
+
+
+async def test_a_group_with_members_is_not_deleted() -> None:
+    coordinator = await leading(MemoryStore())
+    await join(coordinator)
+    deleted = await coordinator.delete_groups(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert deleted.results[0].error_code == ErrorCode.NON_EMPTY_GROUP
+    await coordinator.stop()
+
+
+@pytest.mark.parametrize(
+    ("group_id", "count", "partition"),
+    # From Java: Utils.abs("...".hashCode()) % count.
+    [
+        ("a", 50, 47),
+        ("polygenelubricants", 50, 0),
+        ("consumer-group", 50, 38),
+        ("naïve-客户-😀", 50, 41),
+    ],
+)
+def test_a_group_lives_where_java_puts_it(group_id: str, count: int, partition: int) -> None:
+    assert partition_for(group_id, count) == partition
