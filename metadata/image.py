@@ -49,6 +49,9 @@ class BrokerImage:
     """Still serving, but takes no new leadership and joins no ISR (RULES B6)."""
     controlled_shutdown_index: int = -1
     """Index of the command that set `in_controlled_shutdown`, -1 otherwise (RULES B6)."""
+    min_level: int = 1
+    max_level: int = 1
+    """The levels of `logboat.version` that this incarnation can apply (RULES A2)."""
 
     @property
     def active(self) -> bool:
@@ -89,6 +92,8 @@ class TopicImage:
     """1: synced mode; anything else: page-cache mode. Fixed at creation (RULES C1)."""
     configs: Mapping[str, str] = field(default_factory=_empty)
     """Settings given for this topic, in Kafka's names and as text; defaults are not in here."""
+    unclean_leader_election: bool = False
+    """Resolved like `min_insync_replicas`: may a replica that lacks committed records lead (D8)?"""
 
     @property
     def synced(self) -> bool:

@@ -1,0 +1,127 @@
+"""Changes of ISR and leader that somebody asks for (RULES D2, D3, D8; KIP-497, 903, 460)."""
+
+from __future__ import annotations
+
+from ...wire import ErrorCode
+from ..commands import AlterPartition, ElectionType, ElectLeaders, IsrChange, PartitionId
+from ..draft import ImageDraft
+from ..elections import ElectionRules, change_partition
+from ..image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ..results import Item, Result, refuse
+
+Applied = tuple[ClusterImage, Result]
+
+
+def alter_partition(image: ClusterImage, index: int, command: AlterPartition) -> Applied:
+    """Compare-and-set on the partition epoch; each partition stands for itself."""
+    broker = image.brokers.get(command.broker_id)
+    if broker is None or broker.broker_epoch != command.broker_epoch:
+        return image, refuse(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"broker {command.broker_id} is not registered with epoch {command.broker_epoch}",
+        )
+    draft = ImageDraft(image)
+    items = tuple(_change_isr(draft, command.broker_id, change) for change in command.changes)
+    return draft.finish(), Result(items=items)
+
+
+def _change_isr(draft: ImageDraft, proposer: int, change: IsrChange) -> Item:
+    topic = draft.topic_by_id(change.topic_id)
+    if topic is None:
+        return Item(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic {change.topic_id}")
+    partition = _partition(topic, change.partition)
+    if partition is None:
+        return Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name} has no {change.partition}")
+    error = _refusal(draft, proposer, partition, change)
+    if error != ErrorCode.NONE:
+        return Item(error, f"{topic.name}-{partition.partition}: {error.name}")
+    after = change_partition(
+        partition,
+        draft.rules(topic),
+        isr=tuple(member.broker_id for member in change.new_isr),
+    )
+    draft.put_partition(topic.name, after)
+    if after.leader != partition.leader:
+        return Item(ErrorCode.NEW_LEADER_ELECTED, partition=after)
+    return Item(partition=after)
+
+
+def _refusal(
+    draft: ImageDraft, proposer: int, partition: PartitionImage, change: IsrChange
+) -> ErrorCode:
+    """Kafka's refusals in Kafka's order (facts of KRaft, AlterPartition)."""
+    if (
+        change.leader_epoch > partition.leader_epoch
+        or change.partition_epoch > partition.partition_epoch
+    ):
+        # The asker has seen more than this image holds: it is this controller that is stale.
+        return ErrorCode.NOT_CONTROLLER
+    if change.leader_epoch < partition.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if proposer != partition.leader:
+        return ErrorCode.INVALID_REQUEST
+    if change.partition_epoch < partition.partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    members = [member.broker_id for member in change.new_isr]
+    if proposer not in members or len(members) != len(set(members)):
+        return ErrorCode.INVALID_REQUEST
+    if any(member not in partition.replicas for member in members):
+        return ErrorCode.INVALID_REQUEST
+    for member in change.new_isr:
+        broker = draft.brokers.get(member.broker_id)
+        if broker is None or not broker.active:
+            return ErrorCode.INELIGIBLE_REPLICA
+        if member.broker_epoch not in (-1, broker.broker_epoch):
+            # It restarted since the leader looked: what it fetched then says nothing (KIP-903).
+            return ErrorCode.INELIGIBLE_REPLICA
+    return ErrorCode.NONE
+
+
+def elect_leaders(image: ClusterImage, index: int, command: ElectLeaders) -> Applied:
+    """Hand the lead to the preferred leader, or elect uncleanly where nobody leads (KIP-460)."""
+    draft = ImageDraft(image)
+    elect = _elect_preferred if command.election == ElectionType.PREFERRED else _elect_unclean
+    items = []
+    for wanted in command.partitions:
+        topic, partition = _find(draft, wanted)
+        if topic is None or partition is None:
+            items.append(Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition"))
+        else:
+            items.append(elect(draft, topic, partition))
+    return draft.finish(), Result(items=tuple(items))
+
+
+def _elect_preferred(draft: ImageDraft, topic: TopicImage, partition: PartitionImage) -> Item:
+    preferred = partition.replicas[0]
+    if partition.leader == preferred:
+        return Item(ErrorCode.ELECTION_NOT_NEEDED, "the preferred leader leads already")
+    after = change_partition(partition, draft.rules(topic), prefer=True)
+    if after.leader != preferred:
+        return Item(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"the preferred leader {preferred} is not alive and in sync",
+        )
+    draft.put_partition(topic.name, after)
+    return Item(partition=after)
+
+
+def _elect_unclean(draft: ImageDraft, topic: TopicImage, partition: PartitionImage) -> Item:
+    if partition.leader != NO_LEADER:
+        return Item(ErrorCode.ELECTION_NOT_NEEDED, f"broker {partition.leader} leads")
+    rules = ElectionRules(draft.acceptable, topic.min_insync_replicas, unclean_allowed=True)
+    after = change_partition(partition, rules)
+    if after.leader == NO_LEADER:
+        return Item(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is alive")
+    draft.put_partition(topic.name, after)
+    return Item(partition=after)
+
+
+def _find(
+    draft: ImageDraft, wanted: PartitionId
+) -> tuple[TopicImage | None, PartitionImage | None]:
+    topic = draft.topic_by_id(wanted.topic_id)
+    return topic, None if topic is None else _partition(topic, wanted.partition)
+
+
+def _partition(topic: TopicImage, number: int) -> PartitionImage | None:
+    return topic.partitions[number] if 0 <= number < len(topic.partitions) else None

@@ -1,0 +1,145 @@
+"""An image under construction: what one command changes, sharing all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from .elections import ElectionRules, change_partition
+from .image import NO_LEADER, BrokerImage, ClusterImage, PartitionImage, TopicImage
+
+
+class ImageDraft:
+    """Starts as a copy of `image`; `finish` freezes it. Lives for one command."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+        self._brokers: dict[int, BrokerImage] | None = None
+        self._topics: dict[str, TopicImage] | None = None
+        self._topic_names: dict[UUID, str] | None = None
+        self._fields: dict[str, Any] = {}
+
+    # --- reading ---
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerImage]:
+        return self._image.brokers if self._brokers is None else self._brokers
+
+    @property
+    def topics(self) -> Mapping[str, TopicImage]:
+        return self._image.topics if self._topics is None else self._topics
+
+    def topic_by_id(self, topic_id: UUID) -> TopicImage | None:
+        names = self._image.topic_names if self._topic_names is None else self._topic_names
+        name = names.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def acceptable(self, broker_id: int) -> bool:
+        """May this broker lead and join an ISR (RULES D3)?"""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.active
+
+    def rules(self, topic: TopicImage) -> ElectionRules:
+        return ElectionRules(
+            acceptable=self.acceptable,
+            min_insync_replicas=topic.min_insync_replicas,
+            unclean_allowed=topic.unclean_leader_election,
+        )
+
+    # --- writing ---
+
+    def put_broker(self, broker: BrokerImage) -> None:
+        self._own_brokers()[broker.node_id] = broker
+
+    def remove_broker(self, node_id: int) -> None:
+        del self._own_brokers()[node_id]
+
+    def put_topic(self, topic: TopicImage) -> None:
+        topics, names = self._own_topics()
+        topics[topic.name] = topic
+        names[topic.topic_id] = topic.name
+
+    def remove_topic(self, topic: TopicImage) -> None:
+        topics, names = self._own_topics()
+        del topics[topic.name]
+        del names[topic.topic_id]
+
+    def put_partition(self, topic_name: str, partition: PartitionImage) -> None:
+        topic = self.topics[topic_name]
+        number = partition.partition
+        if topic.partitions[number] is partition:
+            return
+        partitions = (*topic.partitions[:number], partition, *topic.partitions[number + 1 :])
+        self.put_topic(replace(topic, partitions=partitions))
+
+    def set(self, field: str, value: Any) -> None:
+        """Any other field of the image; maps are frozen here."""
+        self._fields[field] = MappingProxyType(value) if isinstance(value, dict) else value
+
+    def finish(self) -> ClusterImage:
+        changes = dict(self._fields)
+        if self._brokers is not None:
+            # Sorted, so that whoever walks the map sees the same order after a snapshot.
+            changes["brokers"] = MappingProxyType(dict(sorted(self._brokers.items())))
+        if self._topics is not None:
+            changes["topics"] = MappingProxyType(self._topics)
+            changes["topic_names"] = MappingProxyType(self._topic_names or {})
+        return replace(self._image, **changes) if changes else self._image
+
+    def _own_brokers(self) -> dict[int, BrokerImage]:
+        if self._brokers is None:
+            self._brokers = dict(self._image.brokers)
+        return self._brokers
+
+    def _own_topics(self) -> tuple[dict[str, TopicImage], dict[UUID, str]]:
+        if self._topics is None or self._topic_names is None:
+            self._topics = dict(self._image.topics)
+            self._topic_names = dict(self._image.topic_names)
+        return self._topics, self._topic_names
+
+    # --- what follows from a broker's change ---
+
+    def take_away(self, node_id: int, *, unclean: bool = False, lost_disk: bool = False) -> None:
+        """The broker leaves every ISR and leads nothing any more.
+
+        Its image must already say that it is not acceptable. `unclean`: it may have lost what was
+        not synced, which concerns page-cache topics only (RULES C1); `lost_disk` concerns all (B3).
+        """
+        for topic in list(self.topics.values()):
+            rules = self.rules(topic)
+            lost_data = node_id if lost_disk or (unclean and not topic.synced) else None
+            self._replace_partitions(
+                topic,
+                [
+                    change_partition(
+                        partition,
+                        rules,
+                        isr=tuple(member for member in partition.isr if member != node_id),
+                        lost_data=lost_data,
+                        lost_disk=lost_disk,
+                    )
+                    if node_id in partition.replicas
+                    else partition
+                    for partition in topic.partitions
+                ],
+            )
+
+    def elect_where_leaderless(self, topic: TopicImage, *, among: int | None = None) -> None:
+        """Elections that were impossible may be possible now, say because broker `among` came."""
+        rules = self.rules(topic)
+        self._replace_partitions(
+            topic,
+            [
+                change_partition(partition, rules)
+                if partition.leader == NO_LEADER and (among is None or among in partition.replicas)
+                else partition
+                for partition in topic.partitions
+            ],
+        )
+
+    def _replace_partitions(self, topic: TopicImage, partitions: list[PartitionImage]) -> None:
+        if any(new is not old for new, old in zip(partitions, topic.partitions, strict=True)):
+            self.put_topic(replace(topic, partitions=tuple(partitions)))

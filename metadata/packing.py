@@ -1,0 +1,152 @@
+"""Typed values to msgpack and back, in exactly one way.
+
+Commands, their results and snapshots share this: the layout is read off the dataclass declaration
+once, at import. Equal values give equal bytes on every node, under every hash seed and Python
+release (RULES A1, A3): maps travel as pairs sorted by key, dataclasses as arrays in the order of
+their fields, and neither floats nor sets can be declared.
+
+A dataclass grows by appending a field marked `field(metadata=since(level))`: packing for an older
+level of `logboat.version` leaves it out, and unpacking gives it its default (RULES A2).
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar, cast
+from uuid import UUID
+
+import msgpack  # type: ignore[import-untyped]
+
+Value = TypeVar("Value")
+
+
+class Malformed(Exception):
+    """The bytes are not what this declaration packs."""
+
+
+def since(level: int) -> Mapping[str, int]:
+    """Metadata of a field that exists from this level of `logboat.version` on."""
+    return MappingProxyType({"since": level})
+
+
+@dataclass(frozen=True, slots=True)
+class Packer(Generic[Value]):
+    """`unpack(pack(value)) == value`; `pack` gives what msgpack can write."""
+
+    pack: Callable[[Value], Any]
+    unpack: Callable[[Any], Value]
+
+    def encode(self, value: Value) -> bytes:
+        return cast(bytes, msgpack.packb(self.pack(value)))
+
+    def decode(self, data: bytes | memoryview) -> Value:
+        """Raises Malformed."""
+        try:
+            packed = msgpack.unpackb(data, use_list=True, strict_map_key=False)
+            return self.unpack(packed)
+        except Malformed:
+            raise
+        except Exception as error:
+            raise Malformed(f"{type(error).__name__}: {error}") from error
+
+
+def packer_of(hint: Any, level: int, *, without: tuple[str, ...] = ()) -> Packer[Any]:
+    """The packer of a declared type, as `level` of `logboat.version` writes it.
+
+    `without` names fields of the outermost dataclass that are not stored because they follow from
+    the others.
+    """
+    if is_dataclass(hint):
+        return _dataclass(cast(type, hint), level, without)
+    if hint in (int, str, bytes, bool):
+        return _plain(hint)
+    if hint is UUID:
+        return Packer(lambda value: value.bytes, lambda packed: UUID(bytes=_a(bytes, packed)))
+    if isinstance(hint, type) and issubclass(hint, IntEnum):
+        return Packer(int, lambda packed: hint(_a(int, packed)))
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if (
+        origin in (types.UnionType, typing.Union)
+        and len(arguments) == 2
+        and arguments[1] is type(None)
+    ):
+        return _optional(packer_of(arguments[0], level))
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return _sequence(packer_of(arguments[0], level))
+    if origin is tuple:
+        return _row([packer_of(argument, level) for argument in arguments])
+    if origin is Mapping:
+        return _mapping(packer_of(arguments[0], level), packer_of(arguments[1], level))
+    raise TypeError(f"{hint!r} cannot be packed in one way only")
+
+
+def _a(expected: type, packed: Any) -> Any:
+    if type(packed) is not expected:
+        raise Malformed(f"{type(packed).__name__} where {expected.__name__} belongs")
+    return packed
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plain(expected: type) -> Packer[Any]:
+    return Packer(_same, lambda packed: _a(expected, packed))
+
+
+def _optional(inner: Packer[Any]) -> Packer[Any]:
+    return Packer(
+        lambda value: None if value is None else inner.pack(value),
+        lambda packed: None if packed is None else inner.unpack(packed),
+    )
+
+
+def _sequence(inner: Packer[Any]) -> Packer[Any]:
+    return Packer(
+        lambda value: [inner.pack(item) for item in value],
+        lambda packed: tuple(inner.unpack(item) for item in _a(list, packed)),
+    )
+
+
+def _row(inner: list[Packer[Any]]) -> Packer[Any]:
+    return Packer(
+        lambda value: [one.pack(item) for one, item in zip(inner, value, strict=True)],
+        lambda packed: tuple(
+            one.unpack(item) for one, item in zip(inner, _a(list, packed), strict=True)
+        ),
+    )
+
+
+def _mapping(key: Packer[Any], value: Packer[Any]) -> Packer[Any]:
+    return Packer(
+        lambda mapping: [[key.pack(k), value.pack(mapping[k])] for k in sorted(mapping)],
+        lambda packed: MappingProxyType(
+            {key.unpack(k): value.unpack(v) for k, v in _a(list, packed)}
+        ),
+    )
+
+
+def _dataclass(cls: type, level: int, without: tuple[str, ...]) -> Packer[Any]:
+    hints = typing.get_type_hints(cls)
+    stored = [
+        (field.name, packer_of(hints[field.name], level))
+        for field in fields(cls)
+        if field.name not in without and field.metadata.get("since", 1) <= level
+    ]
+
+    def pack(value: Any) -> list[Any]:
+        return [one.pack(getattr(value, name)) for name, one in stored]
+
+    def unpack(packed: Any) -> Any:
+        if len(_a(list, packed)) != len(stored):
+            raise Malformed(f"{cls.__name__} of {len(packed)} fields, not {len(stored)}")
+        return cls(
+            **{name: one.unpack(item) for (name, one), item in zip(stored, packed, strict=True)}
+        )
+
+    return Packer(pack, unpack)
