@@ -12,7 +12,7 @@ from struct import error as struct_error
 
 from .api_keys import Api, api
 from .buffers import Buffer
-from .exceptions import DecodeError
+from .exceptions import DecodeError, EncodeError
 from .schema import Message, int16, int32, string
 
 
@@ -81,7 +81,7 @@ def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
     Raises:
         EncodeError: the request cannot be said in `header.api_version`.
     """
-    version = _known(header).request_header_version(header.api_version)
+    version = _to_encode(header).request_header_version(header.api_version)
     return request.encode_behind(_joined(header.encode(version)), header.api_version)
 
 
@@ -92,7 +92,7 @@ def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
         EncodeError: the response cannot be said in `header.api_version`.
     """
     prefix = bytearray(header.correlation_id.to_bytes(4, "big", signed=True))
-    if _known(header).response_header_version(header.api_version):
+    if _to_encode(header).response_header_version(header.api_version):
         prefix.append(0)  # no tagged fields
     return response.encode_behind(prefix, header.api_version)
 
@@ -126,6 +126,13 @@ def _known(header: RequestHeader) -> Api:
         return api(header.api_key)
     except KeyError:
         raise DecodeError(f"unknown API key {header.api_key}") from None
+
+
+def _to_encode(header: RequestHeader) -> Api:
+    try:
+        return api(header.api_key)
+    except KeyError:
+        raise EncodeError(f"unknown API key {header.api_key}") from None
 
 
 def _joined(buffers: list[Buffer]) -> bytearray:
