@@ -127,9 +127,7 @@ class Endpoint:
         else:
             if segment.kind is Kind.RST:
                 self.reset = True
-            self.inbox.append(segment)
-            if self.transport is not None:
-                self.transport.wake_reader()
+            self._hand_over(segment)
 
     def _retry(self, segment: Segment, attempt: int) -> None:
         if segment.kind is Kind.ACK:
@@ -145,6 +143,12 @@ class Endpoint:
         if self.closed or self.reset:
             return
         self.reset = True
-        self.inbox.append(Segment(Kind.RST))
+        self._hand_over(Segment(Kind.RST))
+
+    def _hand_over(self, segment: Segment) -> None:
+        self.inbox.append(segment)
         if self.transport is not None:
             self.transport.wake_reader()
+            if self.reset:
+                # An error wakes also who waits to write, though it may not read.
+                self.transport.wake_writer()

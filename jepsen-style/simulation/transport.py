@@ -193,6 +193,9 @@ class SimTransport(asyncio.Transport):
         self._write_scheduled = False
         if self._lost or not self._buffer:
             return
+        if self._endpoint.reset:
+            self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
+            return
         with memoryview(self._buffer) as view:
             sent = self._send(view)
         del self._buffer[:sent]

@@ -481,3 +481,32 @@ def test_data_before_a_reset_is_still_read(world: Stage) -> None:
         return await reader.readline()
 
     assert world.call(client, talk(asyncio.sleep)) == b"last words\n"
+
+
+def test_a_writer_that_waits_for_room_hears_of_its_peer_s_death(world: Stage) -> None:
+    client = world.hosts["client"]
+
+    async def listen(host: Host) -> None:
+        async def ignore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(1000)
+
+        await asyncio.start_server(ignore, None, 7)
+        await forever(host)
+
+    deaf = world.host("deaf")
+    deaf.start(listen)
+    world.run(0.1)
+    _, writer = dial(world, "deaf", 7)
+
+    async def pour() -> None:
+        writer.write(bytes(4 << 20))
+        await writer.drain()
+
+    waiting = client.spawn(pour())
+    world.run(1)
+    # Not even reading: the error must come through the writing side.
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    deaf.kill()
+    world.run(1)
+    with pytest.raises(ConnectionResetError):
+        waiting.result()
