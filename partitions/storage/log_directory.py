@@ -1,15 +1,73 @@
-"""A node's data directory. (Signatures first; the bodies follow.)"""
+"""A node's data directory: whose it is, how it was left, and the logs in it.
+
+    .lock                             held while the process lives
+    meta.properties                   cluster id, node id, directory id (RULES B3)
+    .kafka_cleanshutdown              there: the last stop was orderly (RULES C7)
+    recovery-point-offset-checkpoint  per log: all below was synced
+    log-start-offset-checkpoint       per log: records below are deleted
+    replication-offset-checkpoint     per log: high watermark
+    <topic>-<partition>/              one log, with `partition.metadata` naming the topic id
+
+Nothing is changed on disk before lock and identity have been checked.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 from uuid import UUID
 
-from ...seam import Clock, Disk, OnFatal
+from ...seam import (
+    Clock,
+    Disk,
+    DiskLock,
+    DiskLocked,
+    OnFatal,
+    offload,
+    read_file,
+    write_file_atomically,
+)
+from .checkpoints import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    CheckpointDamaged,
+    TopicPartition,
+    read_offsets,
+    write_offsets,
+)
+from .errors import DirectoryRefused
 from .log_config import LogConfig
-from .partition_log import PartitionLog
+from .meta_properties import (
+    CLEAN_MARKER,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    UNKNOWN_BROKER_EPOCH,
+    MetaProperties,
+    decode_clean_marker,
+    decode_partition_metadata,
+    encode_clean_marker,
+    encode_partition_metadata,
+)
+from .open_files import OpenFiles
+from .partition_log import PartitionLog, folder_name
+
+logger = logging.getLogger(__name__)
+
+LOCK = ".lock"
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
+
+IGNORED = (LOCK, META_PROPERTIES + ".tmp", "lost+found")
+"""Names that an unformatted directory may hold: ours from a crash while formatting, and ext4's."""
+
+OPEN_FILES = 512
+"""Descriptors for logs; the rest of the usual 1,024 is left to connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +79,54 @@ class StoredLog:
     topic_id: UUID
     directory: str
 
+    @property
+    def key(self) -> TopicPartition:
+        return self.topic, self.partition
+
 
 class LogDirectory:
-    path: str
-    cluster_id: str
-    node_id: int
-    directory_id: UUID
-    clean: bool
-    """The last stop was orderly (RULES C7)."""
-    previous_broker_epoch: int
-    """Broker epoch in the clean-shutdown marker; -1 unknown or unclean (KIP-966)."""
-    high_watermarks: dict[tuple[str, int], int]
-    """As read at start (replication-offset-checkpoint)."""
+    """Opened with `await LogDirectory.open(...)`; `close` releases the lock."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        meta: MetaProperties,
+        lock: DiskLock,
+        clean: bool,
+        previous_broker_epoch: int,
+        disk: Disk,
+        clock: Clock,
+        rng: Random,
+        on_fatal: OnFatal,
+        open_files: int,
+    ) -> None:
+        self.path = path
+        self.cluster_id = meta.cluster_id
+        self.node_id = meta.node_id
+        self.directory_id = meta.directory_id
+        self.clean = clean
+        """The last stop was orderly (RULES C7)."""
+        self.previous_broker_epoch = previous_broker_epoch
+        """Broker epoch of that stop; -1 when unknown or unclean (KIP-966)."""
+        self._disk = disk
+        self._clock = clock
+        self._rng = rng
+        self._on_fatal = on_fatal
+        self._lock = lock
+        self._files = OpenFiles(disk, open_files)
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._writing = asyncio.Lock()
+        """One writer of checkpoint files at a time: they share their temporary names."""
+
+        self._stored = {stored.key: stored for stored in self._find_logs()}
+        self._unopened = dict.fromkeys(self._stored)
+        self._recovery_points = self._read(RECOVERY_POINTS)
+        self._log_start_offsets = self._read(LOG_START_OFFSETS)
+        self.high_watermarks = self._read(HIGH_WATERMARKS)
+        """As read at start (replication-offset-checkpoint)."""
+
+    # The directory itself.
 
     @classmethod
     async def open(
@@ -45,48 +139,264 @@ class LogDirectory:
         clock: Clock,
         rng: Random,
         on_fatal: OnFatal,
+        open_files: int = OPEN_FILES,
     ) -> LogDirectory:
-        """Lock, format when empty (B3), else check that it is ours. Raises DirectoryRefused."""
-        raise NotImplementedError
+        """Lock the directory, format it when it is empty (RULES B3), else check that it is ours.
+
+        Takes away the clean-shutdown marker, durably: from here on a stop without `close_logs`
+        and `write_clean_marker` is unclean. Raises DirectoryRefused.
+        """
+        disk.make_dirs(path)
+        try:
+            lock = disk.lock(f"{path}/{LOCK}")
+        except DiskLocked:
+            raise DirectoryRefused(
+                f"data directory {path} is in use by another process (its {LOCK} is held)"
+            ) from None
+        try:
+            meta = await _own_meta(path, disk, rng, cluster_id, node_id)
+            marker = f"{path}/{CLEAN_MARKER}"
+            clean, previous_broker_epoch = disk.exists(marker), UNKNOWN_BROKER_EPOCH
+            if clean:
+                previous_broker_epoch = decode_clean_marker(read_file(disk, marker))
+                disk.remove(marker)
+            for name in disk.list(path):
+                if name.endswith(DELETE_SUFFIX) and disk.is_dir(f"{path}/{name}"):
+                    disk.remove_tree(f"{path}/{name}")
+            await disk.sync_dir(path)
+            return cls(
+                path,
+                meta=meta,
+                lock=lock,
+                clean=clean,
+                previous_broker_epoch=previous_broker_epoch,
+                disk=disk,
+                clock=clock,
+                rng=rng,
+                on_fatal=on_fatal,
+                open_files=open_files,
+            )
+        except BaseException:
+            lock.release()
+            raise
+
+    def _find_logs(self) -> list[StoredLog]:
+        found = []
+        for name in self._disk.list(self.path):
+            directory = f"{self.path}/{name}"
+            topic, _, partition = name.rpartition("-")
+            if not topic or not partition.isdecimal() or not self._disk.is_dir(directory):
+                continue
+            try:
+                metadata = read_file(self._disk, f"{directory}/{PARTITION_METADATA}")
+                topic_id = decode_partition_metadata(metadata)
+            except (FileNotFoundError, ValueError) as reason:
+                # Made by a create that never returned, or not by us: no client was ever served
+                # from it. Left alone, but `create_log` of that name takes its place.
+                logger.warning("folder %s has no usable %s: %s", name, PARTITION_METADATA, reason)
+                continue
+            found.append(StoredLog(topic, int(partition), topic_id, directory))
+        return sorted(found, key=lambda stored: stored.key)
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        """Entries of logs that are there. A damaged file costs a longer recovery, nothing else."""
+        try:
+            offsets = read_offsets(self._disk, f"{self.path}/{name}")
+        except CheckpointDamaged as reason:
+            logger.warning("%s/%s is damaged and ignored: %s", self.path, name, reason)
+            return {}
+        return {key: offset for key, offset in offsets.items() if key in self._stored}
+
+    # The logs.
 
     def stored_logs(self) -> list[StoredLog]:
-        """Partition folders, sorted by topic and partition."""
-        raise NotImplementedError
+        """Partition folders that are not deleted, sorted by topic and partition."""
+        return sorted(self._stored.values(), key=lambda stored: stored.key)
 
-    def logs(self) -> Mapping[tuple[str, int], PartitionLog]:
-        """The logs opened or created and not deleted."""
-        raise NotImplementedError
+    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
+        """The logs opened or created and not deleted; a read-only view."""
+        return MappingProxyType(self._logs)
 
     async def open_log(self, stored: StoredLog, config: LogConfig) -> PartitionLog:
-        """Recover and open a log found by `stored_logs`."""
-        raise NotImplementedError
+        """Recover and open a log found by `stored_logs`. Look at its `damage`."""
+        key = stored.key
+        log = await PartitionLog.open(
+            stored.directory,
+            topic=stored.topic,
+            partition=stored.partition,
+            topic_id=stored.topic_id,
+            config=config,
+            disk=self._disk,
+            clock=self._clock,
+            on_fatal=self._on_fatal,
+            clean=self.clean and key in self._unopened,
+            recovery_point=self._recovery_points.get(key, 0),
+            log_start_offset=self._log_start_offsets.get(key, 0),
+            files=self._files,
+            rng=self._rng,
+            before_truncation=lambda recovery_point, log_start_offset: self._before_truncation(
+                key, recovery_point, log_start_offset
+            ),
+        )
+        self._unopened.pop(key, None)
+        self._logs[key] = log
+        return log
 
     async def create_log(
         self, topic: str, partition: int, topic_id: UUID, config: LogConfig
     ) -> PartitionLog:
-        """Make the folder durably and open its empty log; an existing one of this id is opened."""
-        raise NotImplementedError
+        """Make the folder, durably, and open its empty log.
+
+        A folder of that name is opened when it is of this topic id; one of another id is of an
+        earlier life of the name and is deleted first (case P24).
+        """
+        key = topic, partition
+        directory = f"{self.path}/{folder_name(topic, partition)}"
+        stored = self._stored.get(key)
+        if stored is not None and stored.topic_id == topic_id:
+            return self._logs.get(key) or await self.open_log(stored, config)
+        if stored is not None:
+            await self.delete_log(topic, partition)
+        self._disk.remove_tree(directory)
+        self._disk.make_dirs(directory)
+        metadata = f"{directory}/{PARTITION_METADATA}"
+        await write_file_atomically(self._disk, metadata, encode_partition_metadata(topic_id))
+        await self._disk.sync_dir(self.path)
+        stored = StoredLog(topic, partition, topic_id, directory)
+        self._stored[key] = stored
+        return await self.open_log(stored, config)
 
     async def delete_log(self, topic: str, partition: int) -> None:
-        """Close, rename to `<name>.<uid>-delete`, sync, remove."""
-        raise NotImplementedError
+        """Close the log, rename its folder to `<name>.<topic id>-delete`, durably, and remove it.
+        Nothing happens when there is none."""
+        key = topic, partition
+        stored = self._stored.pop(key, None)
+        if stored is None:
+            return
+        self._forget(key)
+        log = self._logs.pop(key, None)
+        if log is not None:
+            await log.delete()
+        else:
+            doomed = await self._rename(stored, DELETE_SUFFIX)
+            await offload(lambda: self._disk.remove_tree(doomed))
 
     async def set_stray(self, stored: StoredLog) -> None:
-        """A folder no longer assigned to this node is renamed to `<name>.<uid>-stray` and kept."""
-        raise NotImplementedError
+        """A folder that is no longer assigned to this node is renamed to `<name>.<topic id>-stray`
+        and kept for a person to look at."""
+        self._stored.pop(stored.key, None)
+        self._forget(stored.key)
+        log = self._logs.pop(stored.key, None)
+        if log is not None:
+            await log.close()
+        await self._rename(stored, STRAY_SUFFIX)
 
-    async def checkpoint(self, high_watermarks: Mapping[tuple[str, int], int]) -> None:
-        """Write recovery points, log start offsets and the given high watermarks."""
-        raise NotImplementedError
+    async def _rename(self, stored: StoredLog, suffix: str) -> str:
+        name = folder_name(stored.topic, stored.partition, stored.topic_id.hex + suffix)
+        target = f"{self.path}/{name}"
+        self._disk.remove_tree(target)
+        self._disk.rename(stored.directory, target)
+        await self._disk.sync_dir(self.path)
+        return target
 
-    async def write_clean_marker(self, broker_epoch: int) -> None:
-        """After `close_logs`; refused (logged) when a stored log was never opened (RULES C7)."""
-        raise NotImplementedError
+    def _forget(self, key: TopicPartition) -> None:
+        """A later log of this name starts without the old one's checkpoints."""
+        self._unopened.pop(key, None)
+        self.high_watermarks.pop(key, None)
+        self._recovery_points.pop(key, None)
+        self._log_start_offsets.pop(key, None)
+
+    # Checkpoints and the end.
+
+    async def checkpoint(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write recovery points, log start offsets and the given high watermarks (others keep the
+        value they had). Best called every few seconds: it bounds what recovery must read."""
+        async with self._writing:
+            self._take_offsets()
+            known = {key: offset for key, offset in high_watermarks.items() if key in self._stored}
+            self.high_watermarks.update(known)
+            await self._write(RECOVERY_POINTS, self._recovery_points)
+            await self._write(LOG_START_OFFSETS, self._log_start_offsets)
+            await self._write(HIGH_WATERMARKS, self.high_watermarks)
+
+    def _take_offsets(self) -> None:
+        for key, log in self._logs.items():
+            self._recovery_points[key] = log.recovery_point
+            self._log_start_offsets[key] = log.log_start_offset
+
+    async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        await write_offsets(self._disk, f"{self.path}/{name}", offsets)
+
+    async def _before_truncation(
+        self, key: TopicPartition, recovery_point: int, log_start_offset: int
+    ) -> None:
+        """On disk no checkpoint may claim more than the log will hold after the cut."""
+        async with self._writing:
+            if self._recovery_points.get(key, 0) > recovery_point:
+                self._recovery_points[key] = recovery_point
+                await self._write(RECOVERY_POINTS, self._recovery_points)
+            if self._log_start_offsets.get(key, 0) != log_start_offset:
+                self._log_start_offsets[key] = log_start_offset
+                await self._write(LOG_START_OFFSETS, self._log_start_offsets)
 
     async def close_logs(self) -> None:
-        """Flush, sync and close every log, then write the checkpoints."""
-        raise NotImplementedError
+        """Write, sync and close every log, then write the checkpoints."""
+        for log in list(self._logs.values()):
+            await log.close()
+        await self.checkpoint({})
+        self._logs.clear()
+
+    async def write_clean_marker(self, broker_epoch: int) -> bool:
+        """The stop is orderly: call last, after `close_logs`. False, and no marker, when a log was
+        never opened since start-up: its recovery has not run (RULES C7, KAFKA-15375)."""
+        if self._logs:
+            raise RuntimeError(f"{len(self._logs)} logs are still open")
+        if self._unopened and not self.clean:
+            logger.warning("no clean-shutdown marker: %d logs not recovered", len(self._unopened))
+            return False
+        await write_file_atomically(
+            self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)
+        )
+        return True
 
     async def close(self) -> None:
-        """`close_logs` unless done, then release the lock."""
-        raise NotImplementedError
+        """Close what is open and release the lock."""
+        if self._logs:
+            await self.close_logs()
+        self._files.close()
+        self._lock.release()
+
+
+async def _own_meta(
+    path: str, disk: Disk, rng: Random, cluster_id: str, node_id: int
+) -> MetaProperties:
+    """What `meta.properties` says, after checking it; made when the directory is empty."""
+    meta_path = f"{path}/{META_PROPERTIES}"
+    if not disk.exists(meta_path):
+        others = [name for name in disk.list(path) if name not in IGNORED]
+        if others:
+            raise DirectoryRefused(
+                f"{meta_path} is missing, but the directory holds {others[0]}: "
+                "it is not formatted again over data"
+            )
+        meta = MetaProperties(cluster_id, node_id, _new_directory_id(rng))
+        await write_file_atomically(disk, meta_path, meta.encode())
+        return meta
+    try:
+        meta = MetaProperties.decode(read_file(disk, meta_path))
+    except ValueError as reason:
+        raise DirectoryRefused(f"{meta_path} cannot be used: {reason}") from None
+    if meta.cluster_id != cluster_id:
+        raise DirectoryRefused(
+            f"{meta_path} is of cluster {meta.cluster_id}, this node is configured for {cluster_id}"
+        )
+    if meta.node_id != node_id:
+        raise DirectoryRefused(
+            f"{meta_path} is of node {meta.node_id}, this node is configured as {node_id}"
+        )
+    return meta
+
+
+def _new_directory_id(rng: Random) -> UUID:
+    """A random id; the first hundred are reserved by Kafka (0 unknown, 1 unassigned, 2 lost)."""
+    return UUID(int=rng.getrandbits(128) | 1 << 64, version=4)

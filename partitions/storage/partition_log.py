@@ -1,42 +1,143 @@
-"""One partition's log on disk. (Signatures first; the bodies follow.)"""
+"""One partition's log on disk: appends, reads, cuts, and which part of it a loss of power spares.
+
+Two ends (RULES C2). `log_end_offset` is the *appended* end: offsets below it are given away for
+ever. `synced_offset` follows it by group commit: what lies below survives. In page-cache mode
+`synced_offset` is what has been written to the page cache.
+
+Appends are synchronous: check, assign offsets, hold the bytes, update indexes, producers and
+epochs, with no await between. The bytes of one turn of the loop are written together at its end, or
+before anything reads or syncs them. If that write fails, exactly those batches are taken back
+everywhere (`on_rolled_back`): nobody has seen them, nothing of them was acknowledged, and the log
+goes on when there is room again.
+
+Cuts (`truncate_to`, `truncate_fully`, `advance_log_start`, `close`, `delete`) wait for the sync in
+flight and exclude appends while they run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import heapq
+import logging
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from itertools import count
 from random import Random
 from uuid import UUID
 
-from ...seam import Buffer, Clock, Disk, OnFatal
+from crc32c import crc32c
+
+from ...seam import Buffer, Clock, Disk, Fatal, OnFatal, TaskScope, offload
+from ...wire.records import HEADER_SIZE, OVERHEAD, BatchHeader, RecordsError, parse_header
+from ...wire.records.batch_header import HEADER
+from .batch_scan import CRC_FROM
+from .control_marker import marker_of
 from .epoch_cache import EpochCache
+from .errors import CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
+from .group_commit import PASSING_ERRORS, GroupCommit
+from .leader_batch import check_batch
 from .log_config import LogConfig
+from .offset_lookup import find_by_timestamp, find_max_timestamp
 from .open_files import OpenFiles
-from .producer_states import ProducerStates
+from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
+from .producer_states import Origin, ProducerStates
+from .recovery import Recovered, recover, remove_segment_files
+from .segment import Segment
+from .sync_round import SyncRound
 from .values import Appended, Damage, FoundOffset, LogRead
+from .write_buffer import WriteBuffer
+
+logger = logging.getLogger(__name__)
+
+BeforeTruncation = Callable[[int, int], Awaitable[None]]
+"""(recovery point, log start offset): checkpoint both, durably, before the log is cut."""
 
 
 class PartitionLog:
-    topic: str
-    partition: int
-    topic_id: UUID
-    directory: str
-    config: LogConfig
-    epochs: EpochCache
-    producers: ProducerStates
-    log_start_offset: int
-    log_end_offset: int
-    synced_offset: int
-    """RULES C2. In page-cache mode: the end of what is written to the page cache, which follows
-    `log_end_offset` within one turn of the loop."""
-    recovery_point: int
-    """All below is on the device, in both modes."""
-    damage: Damage | None
-    """Set by `open`; cleared by `truncate_to` and `truncate_fully`."""
-    on_synced: Callable[[int], None] | None
-    """Called on the loop with the new `synced_offset` whenever it has moved."""
-    on_rolled_back: Callable[[int], None] | None
-    """Called with the new log end when appended batches could not be written (full disk) and were
-    taken back: whoever waits for an offset at or above it is told KAFKA_STORAGE_ERROR and must not
-    be acknowledged by a later batch at the same offset. Nobody has read what is taken back."""
+    """Opened with `await PartitionLog.open(...)`; closed with `close`, `delete` or by a crash."""
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        topic: str,
+        partition: int,
+        topic_id: UUID,
+        config: LogConfig,
+        disk: Disk,
+        files: OpenFiles,
+        clock: Clock,
+        rng: Random | None,
+        on_fatal: OnFatal,
+        before_truncation: BeforeTruncation | None,
+        recovered: Recovered,
+        producers: ProducerStates,
+        log_start_offset: int,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.directory = directory
+        self.config = config
+        self._disk = disk
+        self._files = files
+        self._clock = clock
+        self._rng = rng
+        self._on_fatal = on_fatal
+        self._before_truncation = before_truncation
+
+        self._segments = recovered.segments
+        self._bases = [segment.base_offset for segment in recovered.segments]
+        self._parked = recovered.parked
+        self.damage: Damage | None = recovered.damage
+        """Set by `open`, cleared by `truncate_to` and `truncate_fully`; until then no appends."""
+        self.epochs: EpochCache = recovered.epochs
+        self._epochs_written = -1 if recovered.epochs_behind else recovered.epochs.changes
+        """`epochs.changes` as of the checkpoint file."""
+        self.producers: ProducerStates = producers
+
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = self._segments[-1].next_offset
+        self._written_offset = self.log_end_offset
+        self.recovery_point = self.log_end_offset
+        """All below is on the device, in both modes; recovery has just made it so."""
+        if self.damage is not None:
+            self.recovery_point = self.damage.offset
+        self._synced_mode = config.synced
+        """Fixed for the life of the log (RULES C1)."""
+        self.on_synced: Callable[[int], None] | None = None
+        """Called on the loop with `synced_offset` whenever it has moved."""
+        self.on_rolled_back: Callable[[int], None] | None = None
+        """Called with the new log end, inside the call that found out, when appended batches could
+        not be written (full disk) and were taken back. Whoever waits for an offset at or above it
+        is told KAFKA_STORAGE_ERROR, and must not be acknowledged by a later batch there. Without a
+        callback taking back is fatal."""
+
+        self._held = WriteBuffer()
+        self._flush_scheduled = False
+        self._sealed: list[Segment] = []
+        """Rolled, not yet synced."""
+        self._snapshots: list[tuple[int, bytes]] = []
+        self._directory_changes = 0
+        self._directory_synced = 0
+        self._notified_offset = self.synced_offset
+        self._refuse: str | None = None
+        """Why appends are refused now."""
+        self._exclusive = asyncio.Lock()
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        """Heap by offset. Bounded by the requests in flight."""
+        self._waiter_numbers = count()
+        self._scope = TaskScope(on_fatal)
+        self._commit: GroupCommit[SyncRound] = GroupCommit(
+            begin=self._begin_round,
+            finish=self._finish_round,
+            scope=self._scope,
+            name=str(self),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
 
     @classmethod
     async def open(
@@ -55,50 +156,592 @@ class PartitionLog:
         log_start_offset: int = 0,
         files: OpenFiles | None = None,
         rng: Random | None = None,
-        lower_recovery_point: Callable[[int], Awaitable[None]] | None = None,
+        before_truncation: BeforeTruncation | None = None,
     ) -> PartitionLog:
-        raise NotImplementedError
+        """Recover what is in `directory` (which exists) and open it; an empty one begins anew.
+
+        `recovery_point` and `log_start_offset` come from the checkpoints. Look at `damage` before
+        the replica takes up its old place.
+        """
+        files = files or OpenFiles(disk)
+        recovered = await recover(
+            directory,
+            disk=disk,
+            files=files,
+            config=config,
+            clean=clean,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            now_ms=clock.now_ms(),
+        )
+        end_offset = recovered.segments[-1].next_offset
+        log = cls(
+            directory,
+            topic=topic,
+            partition=partition,
+            topic_id=topic_id,
+            config=config,
+            disk=disk,
+            files=files,
+            clock=clock,
+            rng=rng,
+            on_fatal=on_fatal,
+            before_truncation=before_truncation,
+            recovered=recovered,
+            producers=await rebuild_producers(disk, directory, recovered.segments, end_offset),
+            log_start_offset=max(log_start_offset, recovered.segments[0].base_offset),
+        )
+        log._commit.request()
+        return log
+
+    @property
+    def synced_offset(self) -> int:
+        """RULES C2: the end that counts for watermark, acks=1 and a follower's next fetch."""
+        return self.recovery_point if self._synced_mode else self._written_offset
+
+    @property
+    def _active(self) -> Segment:
+        return self._segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segment_base_offsets(self) -> tuple[int, ...]:
+        return tuple(self._bases)
 
     def update_config(self, config: LogConfig) -> None:
-        raise NotImplementedError
+        """New settings from the next append on. The durability mode stays (RULES C1)."""
+        self.config = config
+        for segment in self._segments:
+            segment.use_config(config)
+
+    # Appending.
 
     def append_as_leader(
         self, records: Buffer, *, leader_epoch: int, now_ms: int, from_client: bool = True
     ) -> Appended:
-        raise NotImplementedError
+        """Append exactly one batch. `records` must stay unchanged until the next turn of the loop.
+
+        Raises RecordsRejected or StorageFailed; then nothing was appended. A duplicate of one of
+        the producer's last batches is answered with the first copy's offsets.
+        """
+        self._check_writable()
+        header, data = check_batch(records, self.config, now_ms=now_ms, from_client=from_client)
+        duplicate = self._check_producer(header, data, from_client=from_client)
+        if duplicate is not None:
+            return duplicate
+        size = header.batch_length + OVERHEAD
+        base_offset = self.log_end_offset
+        header = header._replace(base_offset=base_offset, partition_leader_epoch=leader_epoch)
+        segment = self._segment_for(header, size, now_ms)
+        head = bytearray(HEADER_SIZE)
+        HEADER.pack_into(head, 0, *header)
+        self._held.hold(segment, (head, memoryview(data)[HEADER_SIZE:size]), size)
+        self._account(segment, header, size, data)
+        self._after_append()
+        return Appended(
+            base_offset=base_offset,
+            last_offset=header.last_offset,
+            log_append_time_ms=now_ms if self.config.log_append_time else -1,
+            log_start_offset=self.log_start_offset,
+            leader_epoch=leader_epoch,
+            size=size,
+        )
+
+    def _check_producer(
+        self, header: BatchHeader, data: Buffer, *, from_client: bool
+    ) -> Appended | None:
+        if header.producer_id < 0:
+            return None
+        if header.is_control:
+            marker = marker_of(data)
+            if marker is not None:
+                self.producers.check_marker(marker)
+            return None
+        origin = Origin.CLIENT if from_client else Origin.COORDINATOR
+        first = self.producers.check(producer_batch(header), origin)
+        if first is None:
+            return None
+        return Appended(
+            base_offset=first.base_offset,
+            last_offset=first.last_offset,
+            log_append_time_ms=first.timestamp_ms if self.config.log_append_time else -1,
+            log_start_offset=self.log_start_offset,
+            leader_epoch=self.epochs.epoch_for_offset(first.base_offset),
+            size=0,
+            duplicate=True,
+        )
 
     def append_as_follower(self, records: Buffer) -> Appended | None:
-        raise NotImplementedError
+        """Append the whole batches in `records`, as the leader sent them; a batch cut off at the
+        end is left out. None when there is no whole batch.
+
+        `records` must stay unchanged until the next turn of the loop. Raises CorruptBatch or
+        OffsetGap; then nothing was appended. StorageFailed: perhaps the first ones were,
+        `log_end_offset` tells.
+        """
+        self._check_writable()
+        headers = self._check_fetched(records)
+        if not headers:
+            return None
+        now_ms = self._clock.now_ms()
+        view = memoryview(records)
+        position = 0
+        for header in headers:
+            size = header.batch_length + OVERHEAD
+            data = view[position : position + size]
+            segment = self._segment_for(header, size, now_ms)
+            self._held.hold(segment, (data,), size)
+            self._account(segment, header, size, data)
+            position += size
+        self._after_append()
+        return Appended(
+            base_offset=headers[0].base_offset,
+            last_offset=headers[-1].last_offset,
+            log_append_time_ms=-1,
+            log_start_offset=self.log_start_offset,
+            leader_epoch=headers[-1].partition_leader_epoch,
+            size=position,
+        )
+
+    def _check_fetched(self, records: Buffer) -> list[BatchHeader]:
+        headers: list[BatchHeader] = []
+        view = memoryview(records)
+        position, expected = 0, self.log_end_offset
+        while len(view) - position >= HEADER_SIZE:
+            try:
+                header = parse_header(view, position)
+            except RecordsError as error:
+                raise CorruptBatch(f"behind offset {expected - 1}: {error}") from None
+            after = position + header.batch_length + OVERHEAD
+            if after > len(view):
+                break
+            if crc32c(view[position + CRC_FROM : after]) != header.crc:
+                raise CorruptBatch(f"checksum of the batch at offset {header.base_offset}")
+            if header.last_offset_delta < 0:
+                raise CorruptBatch(f"batch at {header.base_offset} ends at {header.last_offset}")
+            # Compaction leaves gaps in the leader's log, nothing else does.
+            gap_allowed = self.config.compact and header.base_offset > expected
+            if header.base_offset != expected and not gap_allowed:
+                raise OffsetGap(expected=expected, found=header.base_offset)
+            headers.append(header)
+            position, expected = after, header.next_offset
+        return headers
+
+    def _check_writable(self) -> None:
+        if self._refuse is not None:
+            raise StorageFailed(f"{self}: {self._refuse}")
+        if self.damage is not None:
+            raise StorageFailed(str(self.damage))
+
+    def _segment_for(self, header: BatchHeader, size: int, now_ms: int) -> Segment:
+        """The active segment, after a roll where the batch must not go into it."""
+        if self._active.must_roll_before(
+            size=size,
+            last_offset=header.last_offset,
+            max_timestamp=header.max_timestamp,
+            now_ms=now_ms,
+        ):
+            self._roll(header.base_offset, now_ms)
+        return self._active
+
+    def _roll(self, base_offset: int, now_ms: int) -> None:
+        """Begin a segment. The old one's indexes, the producer snapshot and the new name reach the
+        device with the next round of group commit."""
+        self._write_held()
+        if base_offset == self._active.base_offset:
+            raise Fatal(f"{self}: roll of an empty segment at {base_offset}")
+        try:
+            segment = Segment.create(self.directory, base_offset, self._files, self.config, now_ms)
+        except OSError as error:
+            raise StorageFailed(f"{self}: no new segment at {base_offset}: {error}") from error
+        if self._rng is not None and self.config.segment_jitter_ms > 0:
+            segment.jitter_ms = self._rng.randrange(self.config.segment_jitter_ms)
+        self._sealed.append(self._active)
+        self._snapshots.append((base_offset, self.producers.snapshot()))
+        self._directory_changes += 1
+        self._use_segments([*self._segments, segment])
+
+    def _use_segments(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+
+    def _account(self, segment: Segment, header: BatchHeader, size: int, data: Buffer) -> None:
+        """The batch has its place: let indexes, epochs, producers and the end know."""
+        segment.note(header.last_offset, size, header.max_timestamp)
+        epoch = header.partition_leader_epoch
+        if epoch != self.epochs.latest_epoch and epoch >= 0:
+            self.epochs.assign(epoch, header.base_offset)
+        if header.producer_id >= 0:
+            if header.is_control:
+                marker = marker_of(data)
+                if marker is not None:
+                    undo, _ = self.producers.apply_marker(marker)
+                    self._held.undos.append(undo)
+            else:
+                self._held.undos.append(self.producers.apply(producer_batch(header)))
+        self.log_end_offset = header.next_offset
+        self.producers.map_end_offset = self.log_end_offset
+
+    def _after_append(self) -> None:
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        if self._held.full:
+            self._write_held()
+
+    # Writing.
+
+    def _flush(self) -> None:
+        """End of the turn: write what it appended, then let a sync cover it."""
+        self._flush_scheduled = False
+        self._try_write()
+        self._notify()
+        self._commit.request()
+
+    def _try_write(self) -> None:
+        # Who appended is told through `on_rolled_back`.
+        with suppress(StorageFailed):
+            self._write_held()
+
+    def _write_held(self) -> None:
+        """Raises StorageFailed after taking the held batches back."""
+        if not self._held:
+            return
+        try:
+            self._held.write()
+        except OSError as error:
+            self._take_back(error)
+            raise StorageFailed(f"{self}: {error}") from error
+        self._written_offset = self.log_end_offset
+
+    def _take_back(self, error: OSError) -> None:
+        taken_back = self.log_end_offset
+        try:
+            _, mark, undos = self._held.take_back()
+        except OSError as second:
+            self._fail(Fatal(f"{self}: {error}; then the file could not be cut: {second}"))
+            return
+        self.log_end_offset = mark.next_offset
+        self.producers.roll_back(undos, mark.next_offset)
+        self.epochs.truncate_from_end(mark.next_offset)
+        logger.error(
+            "%s: %s; offsets %d to %d are taken back", self, error, mark.next_offset, taken_back - 1
+        )
+        self._fail_waiters(StorageFailed(f"{self}: {error}"), above=mark.next_offset)
+        if error.errno not in PASSING_ERRORS:
+            self._fail(Fatal(f"{self}: {error}"))
+        elif self.on_rolled_back is None:
+            self._fail(Fatal(f"{self}: {error}, and nobody can tell who waits"))
+        else:
+            self.on_rolled_back(mark.next_offset)
+
+    def _fail(self, fatal: Fatal) -> None:
+        self._refuse = str(fatal)
+        self._on_fatal(fatal)
+
+    # Group commit.
+
+    def _begin_round(self) -> SyncRound | None:
+        if self._refuse is not None or self.damage is not None:
+            return None
+        self._try_write()
+        behind = (
+            self._sealed
+            or self.epochs.changes != self._epochs_written
+            or self._directory_changes != self._directory_synced
+            or (self._synced_mode and self.recovery_point < self._written_offset)
+        )
+        return self._round(sync_active=self._synced_mode) if behind else None
+
+    def _round(self, *, sync_active: bool) -> SyncRound:
+        epochs_behind = self.epochs.changes != self._epochs_written
+        return SyncRound(
+            directory=self.directory,
+            disk=self._disk,
+            files=self._files,
+            end_offset=self._written_offset if sync_active else self._active.base_offset,
+            sealed=tuple(self._sealed),
+            snapshots=tuple(self._snapshots),
+            epochs=self.epochs.encode() if epochs_behind else None,
+            epoch_changes=self.epochs.changes,
+            directory_changes=self._directory_changes,
+            directory_changed=self._directory_changes != self._directory_synced,
+            active=self._active if sync_active else None,
+        )
+
+    def _finish_round(self, round_: SyncRound) -> None:
+        for segment in round_.sealed:
+            segment.freeze_indexes()
+        del self._sealed[: len(round_.sealed)]
+        del self._snapshots[: len(round_.snapshots)]
+        self._epochs_written = round_.epoch_changes
+        self._directory_synced = round_.directory_changes
+        self.recovery_point = max(self.recovery_point, round_.end_offset)
+        self._notify()
+
+    def _notify(self) -> None:
+        synced_offset = self.synced_offset
+        if synced_offset <= self._notified_offset:
+            return
+        self._notified_offset = synced_offset
+        while self._waiters and self._waiters[0][0] <= synced_offset:
+            _, _, waiter = heapq.heappop(self._waiters)
+            if not waiter.done():
+                waiter.set_result(None)
+        if self.on_synced is not None:
+            self.on_synced(synced_offset)
+
+    def _fail_waiters(self, error: StorageFailed, *, above: int) -> None:
+        kept = [entry for entry in self._waiters if entry[0] <= above]
+        for offset, _, waiter in self._waiters:
+            if offset > above and not waiter.done():
+                waiter.set_exception(error)
+        heapq.heapify(kept)
+        self._waiters = kept
 
     async def wait_synced(self, offset: int) -> None:
-        """Return when `synced_offset >= offset`."""
-        raise NotImplementedError
+        """Return when `synced_offset` has reached `offset`. Raises StorageFailed when what was
+        appended below it has been taken back, cut off or closed."""
+        if offset <= self.synced_offset:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiters, (offset, next(self._waiter_numbers), waiter))
+        await waiter
+
+    # Reading.
 
     def read(self, offset: int, *, max_bytes: int, upper_bound: int, at_least_one: bool) -> LogRead:
-        raise NotImplementedError
+        """Whole batches from `offset` on, below `upper_bound`, of one segment.
 
-    async def truncate_to(self, offset: int) -> None:
-        raise NotImplementedError
-
-    async def truncate_fully(self, start_offset: int) -> None:
-        raise NotImplementedError
+        At most `max_bytes`, but with `at_least_one` the first batch whatever its size (KIP-74).
+        The first batch may begin below `offset`. Raises OffsetOutOfRange.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                offset=offset,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+            )
+        if upper_bound > self._written_offset:
+            self._try_write()
+            upper_bound = min(upper_bound, self._written_offset)
+        if offset >= upper_bound or (max_bytes <= 0 and not at_least_one):
+            return LogRead(next_offset=offset)
+        number = max(0, bisect_right(self._bases, offset) - 1)
+        for segment in self._segments[number:]:
+            found = segment.read(
+                offset, max_bytes=max_bytes, upper_bound=upper_bound, at_least_one=at_least_one
+            )
+            if found is not None:
+                return found
+        return LogRead(next_offset=offset)
 
     def offset_for_timestamp(
         self, timestamp_ms: int, *, upper_bound: int | None = None
     ) -> FoundOffset | None:
-        raise NotImplementedError
+        """The first record not older than `timestamp_ms`, below `upper_bound` (default: all)."""
+        self._try_write()
+        return find_by_timestamp(
+            self._segments,
+            timestamp_ms,
+            log_start_offset=self.log_start_offset,
+            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+        )
 
     def offset_of_max_timestamp(self, *, upper_bound: int | None = None) -> FoundOffset | None:
-        raise NotImplementedError
-
-    async def advance_log_start(self, offset: int) -> None:
-        raise NotImplementedError
+        """The first record with the largest timestamp, below `upper_bound` (default: all)."""
+        self._try_write()
+        return find_max_timestamp(
+            self._segments,
+            log_start_offset=self.log_start_offset,
+            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+        )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        raise NotImplementedError
+        """What a read_committed consumer may read up to; the high watermark while no transaction
+        is open."""
+        return self.producers.last_stable_offset(high_watermark)
+
+    # Cutting, closing.
+
+    @asynccontextmanager
+    async def _exclusively(self, refuse: str | None) -> AsyncIterator[None]:
+        """No sync in flight and, with `refuse`, no appends. When the body fails, appends stay
+        refused: memory and disk may differ, only opening the log again makes them agree."""
+        async with self._exclusive:
+            if self._refuse is not None:
+                raise StorageFailed(f"{self}: {self._refuse}")
+            await self._commit.pause()
+            self._refuse = refuse
+            try:
+                yield
+            except BaseException as error:
+                self._refuse = f"interrupted while {refuse or 'changing'}: {error!r}"
+                raise
+            self._refuse = None
+            self._commit.resume()
+
+    async def truncate_to(self, offset: int) -> None:
+        """Cut off everything from `offset` on, durably, with epochs, producers and indexes.
+
+        A batch that holds `offset` goes as a whole. Also heals `damage`: the log then ends at the
+        damaged offset or below.
+        """
+        async with self._exclusively("the log is being cut"):
+            self._try_write()
+            if offset < self._bases[0]:
+                await self._start_anew(offset)
+            elif offset < self.log_end_offset or self.damage is not None:
+                await self._cut(min(offset, self.log_end_offset))
+            else:
+                # An epoch that began at the end and wrote nothing is forgotten, too.
+                self.epochs.truncate_from_end(self.log_end_offset)
+
+    async def truncate_fully(self, start_offset: int) -> None:
+        """Throw everything away and begin anew, empty, at `start_offset`."""
+        async with self._exclusively("the log is being emptied"):
+            self._try_write()
+            await self._start_anew(start_offset)
+
+    async def _cut(self, offset: int) -> None:
+        self.recovery_point = min(self.recovery_point, offset)
+        self.log_start_offset = min(self.log_start_offset, offset)
+        # A recovery point above the end would look like damage after a crash.
+        await self._checkpoint(self.recovery_point)
+        self._remove_parked()
+        segments = list(self._segments)
+        # Newest first: a crash in between leaves a log without holes.
+        while len(segments) > 1 and segments[-1].base_offset > offset:
+            remove_segment_files(self._disk, self._files, segments.pop())
+        self._use_segments(segments)
+        active = self._active
+        if self.damage is not None:
+            active.file().truncate(active.size)
+        active.thaw_indexes()
+        active.truncate(offset)
+        await self._end_at(active.next_offset)
+        self.producers = await rebuild_producers(
+            self._disk, self.directory, self._segments, self.log_end_offset
+        )
+
+    async def _start_anew(self, start_offset: int) -> None:
+        self.recovery_point = min(self.recovery_point, self._bases[0], start_offset)
+        self.log_start_offset = start_offset
+        await self._checkpoint(self.recovery_point)
+        self._remove_parked()
+        for segment in reversed(self._segments):
+            remove_segment_files(self._disk, self._files, segment)
+        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
+            self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+        self._snapshots = []
+        now_ms = self._clock.now_ms()
+        self._use_segments(
+            [Segment.create(self.directory, start_offset, self._files, self.config, now_ms)]
+        )
+        self.epochs.clear()
+        self.producers.clear(start_offset)
+        await self._end_at(start_offset)
+
+    async def _end_at(self, end_offset: int) -> None:
+        """The segments now end here: let everything else follow, and make it durable."""
+        self.damage = None
+        self.log_end_offset = self._written_offset = self._notified_offset = end_offset
+        self.recovery_point = min(self.recovery_point, end_offset)
+        self.epochs.truncate_from_end(end_offset)
+        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
+            if snapshot_offset > end_offset:
+                self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+        self._sealed = [segment for segment in self._sealed if segment in self._segments[:-1]]
+        self._snapshots = [entry for entry in self._snapshots if entry[0] <= end_offset]
+        self._directory_changes += 1
+        self._fail_waiters(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
+        await self._commit.run_once(self._round(sync_active=True))
+
+    async def _checkpoint(self, recovery_point: int) -> None:
+        if self._before_truncation is not None:
+            await self._before_truncation(recovery_point, self.log_start_offset)
+
+    def _remove_parked(self) -> None:
+        for base_offset in reversed(self._parked):
+            parked = Segment(self.directory, base_offset, self._files, self.config)
+            remove_segment_files(self._disk, self._files, parked)
+        self._parked = []
+
+    async def advance_log_start(self, offset: int) -> None:
+        """Records below `offset` are deleted: whole segments go, the rest is hidden.
+
+        Never goes back. Raises OffsetOutOfRange above the log end. After a crash the start may be
+        an older one, as in Kafka: it is checkpointed now and then.
+        """
+        if offset <= self.log_start_offset:
+            return
+        if offset > self.log_end_offset:
+            raise OffsetOutOfRange(
+                offset=offset,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+            )
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        async with self._exclusively(None):
+            keep = bisect_right(self._bases, offset, hi=len(self._bases)) - 1
+            doomed = self._segments[:keep]
+            if doomed:
+                self._use_segments(self._segments[keep:])
+                # Oldest first: a crash in between leaves a log without holes.
+                for segment in doomed:
+                    remove_segment_files(self._disk, self._files, segment)
+                self._sealed = [segment for segment in self._sealed if segment not in doomed]
+                for snapshot_offset in snapshot_offsets(self._disk, self.directory):
+                    if snapshot_offset < self._bases[0]:
+                        self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+                self._directory_changes += 1
 
     async def close(self) -> None:
-        raise NotImplementedError
+        """Write, sync and close everything; the log is then clean and `recovery_point` its end."""
+        async with self._exclusively("the log is closed"):
+            self._try_write()
+            if self.damage is None:
+                self._sealed.append(self._active)
+                self._snapshots.append((self.log_end_offset, self.producers.snapshot()))
+                self._directory_changes += 1
+                round_ = self._round(sync_active=True)
+                await self._commit.run_once(round_)
+        await self._end("the log is closed")
 
     async def delete(self) -> None:
-        raise NotImplementedError
+        """Remove the log: renamed to `<name>.<topic id>-delete`, which counts durably, then freed.
+
+        A crash in between leaves the renamed folder, which is removed at the next start.
+        """
+        async with self._exclusive:
+            await self._commit.pause()
+            await self._end("the log is deleted")
+        parent = self.directory.rpartition("/")[0]
+        name = folder_name(self.topic, self.partition, f"{self.topic_id.hex}-delete")
+        doomed = f"{parent}/{name}"
+        self._disk.remove_tree(doomed)
+        self._disk.rename(self.directory, doomed)
+        await self._disk.sync_dir(parent)
+        await offload(lambda: self._disk.remove_tree(doomed))
+
+    async def _end(self, why: str) -> None:
+        self._refuse = why
+        self._fail_waiters(StorageFailed(f"{self}: {why}"), above=-1)
+        await self._scope.close()
+        for segment in self._segments:
+            for path in (segment.log_path, *segment.index_paths()):
+                self._files.forget(path)
+
+
+MAX_NAME = 255
+"""Longest file name that common file systems take."""
+
+
+def folder_name(topic: str, partition: int, suffix: str = "") -> str:
+    """Name of a partition's folder; with a suffix it is cut in the topic to stay a legal name."""
+    tail = f"-{partition}" + (f".{suffix}" if suffix else "")
+    return topic[: MAX_NAME - len(tail)] + tail

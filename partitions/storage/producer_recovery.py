@@ -1,0 +1,150 @@
+"""Producer state from the bytes of the log: at start and after a cut.
+
+From the newest usable `.snapshot` at or below the end, the batches above it are applied. A snapshot
+holds one batch per producer, so the windows are refilled from the batches just below it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+
+from ...seam import Disk, read_file
+from ...wire.records import BatchHeader
+from .batch_scan import PlacedBatch
+from .control_marker import marker_of
+from .producer_states import Marker, ProducerBatch, ProducerStates, SnapshotDamaged
+from .segment import Segment, file_name
+
+logger = logging.getLogger(__name__)
+
+SNAPSHOT_SUFFIX = ".snapshot"
+
+WINDOW_REFILL_BYTES = 16 << 20
+"""How far below a snapshot windows are refilled: what a client may still retry is young."""
+
+SLICE_BATCHES = 500
+"""Batches walked between two turns of the loop (RULES F1)."""
+
+
+def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
+    """Offsets of the `.snapshot` files, rising."""
+    return [
+        int(stem)
+        for name in disk.list(directory)
+        for stem, _, suffix in [name.partition(".")]
+        if "." + suffix == SNAPSHOT_SUFFIX and stem.isdigit()
+    ]
+
+
+def snapshot_path(directory: str, offset: int) -> str:
+    return f"{directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"
+
+
+def producer_batch(header: BatchHeader) -> ProducerBatch:
+    """What a data batch says of its producer; call only where producer_id >= 0."""
+    return ProducerBatch(
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.base_offset,
+        header.base_offset + header.last_offset_delta,
+        header.max_timestamp,
+        header.is_transactional,
+    )
+
+
+async def rebuild_producers(
+    disk: Disk, directory: str, segments: Sequence[Segment], end_offset: int
+) -> ProducerStates:
+    """The state of all batches below `end_offset`, which ends the log `segments`.
+
+    Damaged snapshots, and such that claim offsets beyond the end, are removed.
+    """
+    states = _newest_snapshot(disk, directory, end_offset)
+    if states is None:
+        states = ProducerStates(segments[0].base_offset)
+    else:
+        states.refill_windows(
+            [
+                producer_batch(batch.header)
+                async for _, batch in _walk_back(segments, states.map_end_offset)
+                if batch.header.producer_id >= 0 and not batch.header.is_control
+            ]
+        )
+    async for segment, batch in walk(segments, states.map_end_offset):
+        apply_batch(states, segment, batch)
+    states.map_end_offset = end_offset
+    return states
+
+
+def _newest_snapshot(disk: Disk, directory: str, end_offset: int) -> ProducerStates | None:
+    for offset in reversed(snapshot_offsets(disk, directory)):
+        path = snapshot_path(directory, offset)
+        if offset <= end_offset:
+            try:
+                return ProducerStates.load(read_file(disk, path), offset)
+            except SnapshotDamaged as damage:
+                logger.warning("%s is damaged (%s): the one before it is used", path, damage)
+        disk.remove(path)
+    return None
+
+
+def apply_batch(states: ProducerStates, segment: Segment, batch: PlacedBatch) -> None:
+    """Replication and recovery: the log is the truth, nothing is checked."""
+    header = batch.header
+    if header.producer_id < 0:
+        return
+    if header.is_control:
+        marker = read_marker(segment, batch)
+        if marker is not None:
+            states.apply_marker(marker)
+    else:
+        states.apply(producer_batch(header))
+
+
+def read_marker(segment: Segment, batch: PlacedBatch) -> Marker | None:
+    return marker_of(batch.data or segment.read_batch(batch))
+
+
+async def walk(
+    segments: Sequence[Segment], offset: int
+) -> AsyncIterator[tuple[Segment, PlacedBatch]]:
+    """All batches at or above `offset`, yielding to the loop now and then."""
+    walked = 0
+    for number, segment in enumerate(segments):
+        if number + 1 < len(segments) and segments[number + 1].base_offset <= offset:
+            continue
+        start = segment.locate(offset) if offset > segment.base_offset else 0
+        if start is None:
+            continue
+        for batch in segment.scan(start, read_bytes=1 << 18):
+            yield segment, batch
+            walked += 1
+            if walked % SLICE_BATCHES == 0:
+                await asyncio.sleep(0)
+
+
+async def _walk_back(
+    segments: Sequence[Segment], end_offset: int
+) -> AsyncIterator[tuple[Segment, PlacedBatch]]:
+    """Batches in the WINDOW_REFILL_BYTES below `end_offset`, in order."""
+    left = WINDOW_REFILL_BYTES
+    first_offset = segments[0].base_offset
+    for segment in reversed(segments):
+        if segment.base_offset >= end_offset:
+            continue
+        end = segment.locate(end_offset) if end_offset < segment.next_offset else segment.size
+        start = (end or 0) - left
+        if start > 0:
+            first_offset = segment.offset_index.lookup_position(start).last_offset
+            break
+        left = -start
+        first_offset = segment.base_offset
+        if left <= 0:
+            break
+    async for segment, batch in walk(segments, first_offset):
+        if batch.header.base_offset >= end_offset:
+            return
+        yield segment, batch

@@ -1,0 +1,376 @@
+"""Opening a log in whatever state a crash, a loss of power or a damaged disk left it (RULES C4).
+
+Below the recovery point all was synced: segments there are taken as they are, index files included
+(rebuilt where missing or damaged). From the recovery point on every batch is read and its checksum
+tested; the log is cut at the last valid batch, later segments are removed, and what remains of that
+part is written again in place and synced, then the directory. Written again, because pages that a
+failed sync left clean in the page cache would not reach the device by another sync; only then does
+the end count.
+
+A walk that ends *below* the recovery point is another matter: bytes that were on the device have
+changed. Nothing is cut then; the damage is reported and the replica must leave the ISR first.
+
+`leader-epoch-checkpoint` is brought up to date from batch headers (C6): the file may lag behind the
+batches, or be ahead of a log that was cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from ...seam import Disk, read_file
+from ...wire.records import BatchHeader
+from .batch_scan import Scan
+from .checkpoints import CheckpointDamaged
+from .epoch_cache import FILE_NAME as EPOCHS_FILE
+from .epoch_cache import EpochCache
+from .index_table import IndexDamaged
+from .log_config import LogConfig
+from .offset_index import SUFFIX as INDEX_SUFFIX
+from .open_files import OpenFiles
+from .producer_recovery import snapshot_offsets, snapshot_path, walk
+from .segment import LOG_SUFFIX, Segment
+from .time_index import NO_TIMESTAMP
+from .time_index import SUFFIX as TIME_INDEX_SUFFIX
+from .values import Damage
+
+logger = logging.getLogger(__name__)
+
+SLICE_BYTES = 1 << 20
+"""Bytes checked or written between two turns of the loop (RULES F1)."""
+
+SLICE_BATCHES = 500
+
+UNFINISHED_SUFFIXES = (".tmp", ".cleaned", ".swap", ".deleted")
+"""Left by a crash between making a file and giving it its name, or while it was being removed."""
+
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex")
+
+
+@dataclass(slots=True)
+class Recovered:
+    segments: list[Segment]
+    """At least one, each continuing the one before; the last is the active one."""
+    epochs: EpochCache
+    epochs_behind: bool
+    """The epoch file must be written before anything new counts."""
+    damage: Damage | None
+    parked: list[int]
+    """Base offsets of segments behind the damage: removed when the log is cut."""
+
+
+def base_offsets(disk: Disk, directory: str) -> list[int]:
+    """Of the `.log` files, rising."""
+    return [
+        int(name.removesuffix(LOG_SUFFIX))
+        for name in disk.list(directory)
+        if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
+    ]
+
+
+def remove_segment_files(disk: Disk, files: OpenFiles, segment: Segment) -> None:
+    """The `.log` first: what is then left over is an orphan, and orphans are removed at start."""
+    for suffix in SEGMENT_SUFFIXES:
+        path = segment.path(suffix)
+        files.forget(path)
+        if disk.exists(path):
+            disk.remove(path)
+
+
+def _tidy(disk: Disk, directory: str) -> None:
+    names = disk.list(directory)
+    logs = {name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)}
+    for name in names:
+        stem, _, suffix = name.rpartition(".")
+        orphan = "." + suffix in SEGMENT_SUFFIXES and stem.isdigit() and stem not in logs
+        if orphan or name.endswith(UNFINISHED_SUFFIXES):
+            logger.info("removing left-over %s/%s", directory, name)
+            disk.remove(f"{directory}/{name}")
+
+
+async def recover(
+    directory: str,
+    *,
+    disk: Disk,
+    files: OpenFiles,
+    config: LogConfig,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    now_ms: int,
+) -> Recovered:
+    """Open the segments in `directory`; when there are none, an empty one is made."""
+    _tidy(disk, directory)
+    return await _Recovery(
+        directory, disk, files, config, clean, recovery_point, log_start_offset, now_ms
+    ).run()
+
+
+class _Recovery:
+    def __init__(
+        self,
+        directory: str,
+        disk: Disk,
+        files: OpenFiles,
+        config: LogConfig,
+        clean: bool,
+        recovery_point: int,
+        log_start_offset: int,
+        now_ms: int,
+    ) -> None:
+        self._directory = directory
+        self._disk = disk
+        self._files = files
+        self._config = config
+        self._clean = clean
+        self._recovery_point = recovery_point
+        self._log_start_offset = log_start_offset
+        self._now_ms = now_ms
+        self._segments: list[Segment] = []
+        self._damage: Damage | None = None
+        self._parked: list[int] = []
+        self._epochs = EpochCache()
+        self._epochs_known = False
+        self._write_again_from: dict[str, int] = {}
+        """Log path -> position from which its bytes are written again and synced."""
+        self._rebuilt: list[Segment] = []
+        """Sealed segments whose index files must be written."""
+
+    async def run(self) -> Recovered:
+        self._epochs_known = self._read_epochs()
+        bases = base_offsets(self._disk, self._directory)
+        for number, base_offset in enumerate(bases):
+            sealed = number + 1 < len(bases)
+            await self._open_segment(base_offset, bases[number + 1] if sealed else None)
+            if self._damage is not None:
+                self._parked = bases[number + 1 :]
+                break
+            if self._cut_before(bases[number + 1 :]):
+                break
+        if not self._segments:
+            self._segments.append(self._new_segment(self._log_start_offset))
+            self._cut_before([])
+        self._reset_when_all_is_below_the_start()
+        await self._finish_epochs()
+        await self._sync()
+        return Recovered(
+            self._segments,
+            self._epochs,
+            not self._epochs_known or self._epochs.changes > 0,
+            self._damage,
+            self._parked,
+        )
+
+    @property
+    def _end_offset(self) -> int:
+        return self._segments[-1].next_offset
+
+    # Segments.
+
+    async def _open_segment(self, base_offset: int, next_base: int | None) -> None:
+        segment = Segment(self._directory, base_offset, self._files, self._config)
+        segment.size = segment.file().size()
+        segment.created_at_ms = self._now_ms
+        self._segments.append(segment)
+        synced = next_base is not None and next_base <= self._recovery_point
+        if (synced or self._clean) and self._adopt(segment, next_base):
+            if next_base is None:
+                segment.thaw_indexes()
+            return
+        segment.clear_indexes()
+        await self._walk_segment(segment, next_base)
+        if next_base is not None:
+            self._rebuilt.append(segment)
+
+    def _adopt(self, segment: Segment, next_base: int | None) -> bool:
+        """Take the segment with its index files, after a look at its last batches.
+
+        False when something does not fit or lies beyond the recovery point: walk it all.
+        """
+        try:
+            segment.open_indexes()
+        except IndexDamaged as reason:
+            logger.warning("index of %s is rebuilt: %s", segment.log_path, reason)
+            return False
+        scan = segment.scan(segment.offset_index.lookup_position(segment.size).position)
+        end_offset: int | None = None
+        for _, header, _ in scan:
+            if end_offset is not None and self._out_of_place(header, end_offset, next_base):
+                return False
+            end_offset = header.next_offset
+        if end_offset is None:
+            end_offset = segment.base_offset
+        if scan.fault is not None or end_offset > self._recovery_point:
+            return False
+        if next_base is not None:
+            if end_offset != next_base and not (self._config.compact and end_offset < next_base):
+                return False
+            end_offset = next_base
+        segment.rescan_tail()
+        segment.next_offset = end_offset
+        return True
+
+    async def _walk_segment(self, segment: Segment, next_base: int | None) -> None:
+        """Build the indexes from all headers, testing what lies beyond the recovery point."""
+        size, segment.size = segment.size, 0
+        segment.next_offset = segment.base_offset
+        segment.max_timestamp = NO_TIMESTAMP
+        scan = Scan(segment.file(), 0, size, verify_from=self._recovery_point)
+        fault: str | None = None
+        slice_bytes = slice_batches = 0
+        for position, header, data in scan:
+            fault = self._out_of_place(header, segment.next_offset, next_base)
+            if fault is not None:
+                break
+            if data is not None:
+                self._write_again_from.setdefault(segment.log_path, position)
+                slice_bytes += len(data)
+            if header.partition_leader_epoch > self._epochs.latest_epoch:
+                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            segment.note(header.last_offset, header.size, header.max_timestamp)
+            slice_batches += 1
+            if slice_bytes >= SLICE_BYTES or slice_batches >= SLICE_BATCHES:
+                slice_bytes = slice_batches = 0
+                await asyncio.sleep(0)
+        fault = fault or scan.fault
+        if fault is not None:
+            self._on_fault(segment, size, fault)
+
+    def _out_of_place(
+        self, header: BatchHeader, expected: int, next_base: int | None
+    ) -> str | None:
+        found = header.base_offset
+        if found < expected or (found > expected and not self._config.compact):
+            return f"offset {found} where {expected} must be"
+        if next_base is not None and header.next_offset > next_base:
+            return f"offset {header.last_offset} reaches into the segment at {next_base}"
+        return None
+
+    def _on_fault(self, segment: Segment, size: int, fault: str) -> None:
+        position, offset = segment.size, segment.next_offset
+        if offset < self._recovery_point:
+            self._damage = Damage(segment.log_path, position, offset, self._recovery_point, fault)
+            logger.error("%s", self._damage)
+            return
+        logger.warning(
+            "%s is cut from %d to %d bytes, log end offset %d: %s",
+            segment.log_path,
+            size,
+            position,
+            offset,
+            fault,
+        )
+        segment.file().truncate(position)
+        self._write_again_from.setdefault(segment.log_path, position)
+
+    def _cut_before(self, later_bases: list[int]) -> bool:
+        """Whether the log ends with the segment just opened, although files for more are there."""
+        end_offset = self._end_offset
+        if later_bases:
+            gap = later_bases[0] != end_offset and not (
+                self._config.compact and later_bases[0] > end_offset
+            )
+            if not gap:
+                return False
+        if end_offset < self._recovery_point:
+            segment = self._segments[-1]
+            reason = f"the next segment begins at {later_bases[0]}" if later_bases else "end of log"
+            self._damage = Damage(
+                segment.log_path, segment.size, end_offset, self._recovery_point, reason
+            )
+            self._parked = later_bases
+            logger.error("%s", self._damage)
+            return True
+        for base_offset in reversed(later_bases):
+            logger.warning(
+                "segment %d of %s is removed: the log ends at %d",
+                base_offset,
+                self._directory,
+                end_offset,
+            )
+            doomed = Segment(self._directory, base_offset, self._files, self._config)
+            remove_segment_files(self._disk, self._files, doomed)
+            self._write_again_from.setdefault(self._segments[-1].log_path, self._segments[-1].size)
+        return True
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        segment = Segment.create(
+            self._directory, base_offset, self._files, self._config, self._now_ms
+        )
+        self._write_again_from[segment.log_path] = 0
+        return segment
+
+    def _reset_when_all_is_below_the_start(self) -> None:
+        """Deleted up to beyond what survived: the log is empty at its start, as Kafka does."""
+        if self._damage is not None or self._end_offset >= self._log_start_offset:
+            return
+        logger.warning(
+            "%s ends at %d, below its start %d: it begins anew there",
+            self._directory,
+            self._end_offset,
+            self._log_start_offset,
+        )
+        for segment in reversed(self._segments):
+            remove_segment_files(self._disk, self._files, segment)
+        self._write_again_from.clear()
+        self._segments = [self._new_segment(self._log_start_offset)]
+        self._epochs.clear()
+
+    # Epochs.
+
+    def _read_epochs(self) -> bool:
+        path = f"{self._directory}/{EPOCHS_FILE}"
+        if not self._disk.exists(path):
+            return False
+        try:
+            self._epochs = EpochCache.decode(read_file(self._disk, path))
+        except CheckpointDamaged as reason:
+            logger.warning("%s is rebuilt from the log: %s", path, reason)
+            self._epochs = EpochCache()
+            return False
+        self._epochs.changes = 0
+        return True
+
+    async def _finish_epochs(self) -> None:
+        """Make the cache say what the headers say; from all headers if the file was unusable."""
+        if not self._epochs_known:
+            self._epochs.clear()
+            async for _, batch in walk(self._segments, self._segments[0].base_offset):
+                header = batch.header
+                if header.partition_leader_epoch > self._epochs.latest_epoch:
+                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+        self._epochs.truncate_from_end(self._end_offset)
+        self._epochs.truncate_from_start(max(self._log_start_offset, self._segments[0].base_offset))
+
+    # Making it durable.
+
+    async def _sync(self) -> None:
+        if self._damage is not None:
+            return
+        for segment in self._segments:
+            position = self._write_again_from.get(segment.log_path)
+            if position is not None:
+                await self._write_again(segment, position)
+                await self._files.sync(segment.log_path)
+        for segment in self._rebuilt:
+            if segment in self._segments[:-1]:
+                segment.seal_indexes()
+                for path in segment.index_paths():
+                    await self._files.sync(path)
+                segment.freeze_indexes()
+        for offset in snapshot_offsets(self._disk, self._directory):
+            if offset > self._end_offset:
+                self._disk.remove(snapshot_path(self._directory, offset))
+        if not self._clean or self._write_again_from or self._rebuilt:
+            await self._disk.sync_dir(self._directory)
+
+    async def _write_again(self, segment: Segment, position: int) -> None:
+        file = segment.file()
+        while position < segment.size:
+            data = file.read_at(position, min(SLICE_BYTES, segment.size - position))
+            file.write_at(position, data)
+            position += len(data)
+            await asyncio.sleep(0)
+            file = segment.file()

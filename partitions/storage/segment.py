@@ -1,0 +1,350 @@
+"""One `.log` file and its two indexes: a run of batches that begins at its base offset.
+
+The segment counts what was handed to it (`size`, `next_offset`); the bytes themselves are written
+by the log's `WriteBuffer`, which may hold the newest ones back until the end of the loop's turn.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...seam import File
+from ...wire.records import HEADER_SIZE, RecordsError, parse_header
+from .batch_scan import PlacedBatch, Scan
+from .index_table import IndexDamaged
+from .log_config import LogConfig
+from .offset_index import SUFFIX as INDEX_SUFFIX
+from .offset_index import OffsetIndex
+from .open_files import OpenFiles
+from .time_index import NO_TIMESTAMP, TimeIndex
+from .time_index import SUFFIX as TIME_INDEX_SUFFIX
+from .values import LogRead
+
+LOG_SUFFIX = ".log"
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+"""Indexes hold offsets relative to the base in 31 bits."""
+
+WALK_BYTES = 8192
+"""Read size of short walks between two index entries."""
+
+RECENT_STARTS = 64
+"""Batch positions remembered: readers at the tail ask for exactly these."""
+
+
+def file_name(offset: int, suffix: str) -> str:
+    return f"{offset:020d}{suffix}"
+
+
+class SegmentMark(NamedTuple):
+    """A state to return to when batches could not be written."""
+
+    size: int
+    next_offset: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+    bytes_since_index: int
+    first_timestamp: int
+
+
+class Segment:
+    """Invariant: batches lie in [0, size), offsets in [base_offset, next_offset)."""
+
+    __slots__ = (
+        "_config",
+        "_files",
+        "_starts",
+        "base_offset",
+        "bytes_since_index",
+        "created_at_ms",
+        "directory",
+        "first_timestamp",
+        "jitter_ms",
+        "log_path",
+        "max_timestamp",
+        "next_offset",
+        "offset_index",
+        "offset_of_max_timestamp",
+        "size",
+        "time_index",
+    )
+
+    def __init__(
+        self, directory: str, base_offset: int, files: OpenFiles, config: LogConfig
+    ) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self._files = files
+        self._config = config
+        self.log_path = self.path(LOG_SUFFIX)
+        self.size = 0
+        self.next_offset = base_offset
+        self.max_timestamp = NO_TIMESTAMP
+        self.offset_of_max_timestamp = base_offset
+        """Last offset of the batch that brought `max_timestamp`."""
+        self.bytes_since_index = 0
+        self.first_timestamp = NO_TIMESTAMP
+        """Largest timestamp of the first batch: the segment's age counts from it (segment.ms)."""
+        self.created_at_ms = NO_TIMESTAMP
+        self.jitter_ms = 0
+        self._starts: dict[int, int] = {}
+        self.clear_indexes()
+
+    def path(self, suffix: str) -> str:
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+
+    def file(self) -> File:
+        return self._files.get(self.log_path)
+
+    def index_paths(self) -> tuple[str, str]:
+        return self.path(INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
+
+    # Making and opening.
+
+    @classmethod
+    def create(
+        cls, directory: str, base_offset: int, files: OpenFiles, config: LogConfig, now_ms: int
+    ) -> Segment:
+        """A new, empty file; its name is durable after a sync of the directory."""
+        segment = cls(directory, base_offset, files, config)
+        files.create(segment.log_path)
+        segment.created_at_ms = now_ms
+        return segment
+
+    def clear_indexes(self) -> None:
+        """Empty indexes in memory, to be filled by `note`."""
+        index_path, time_index_path = self.index_paths()
+        limit = self._config.segment_index_bytes
+        self.offset_index = OffsetIndex.new(index_path, self.base_offset, limit, self._files)
+        self.time_index = TimeIndex.new(time_index_path, self.base_offset, limit, self._files)
+        self.bytes_since_index = 0
+
+    def open_indexes(self) -> None:
+        """Use the index files on disk. Raises IndexDamaged: then `clear_indexes` and scan."""
+        index_path, time_index_path = self.index_paths()
+        limit = self._config.segment_index_bytes
+        self.offset_index = OffsetIndex.open(
+            index_path, self.base_offset, limit, self._files, log_size=self.size
+        )
+        self.time_index = TimeIndex.open(time_index_path, self.base_offset, limit, self._files)
+        self._check_last_entry()
+        self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
+
+    def _check_last_entry(self) -> None:
+        """The last entry must point at the batch that it names."""
+        last = self.offset_index.lookup_position(self.size)
+        if self.size == 0 or last.position == 0:
+            return
+        head = self.file().read_at(last.position, HEADER_SIZE)
+        try:
+            found = parse_header(head).last_offset
+        except RecordsError as error:
+            raise IndexDamaged(f"no batch at byte {last.position}: {error}") from None
+        if found != last.last_offset:
+            raise IndexDamaged(f"batch at byte {last.position} ends at {found}, not as it says")
+
+    # Growing.
+
+    def note(self, last_offset: int, size: int, max_timestamp: int) -> None:
+        """A batch of `size` bytes that ends at `last_offset` was appended at `self.size`."""
+        position = self.size
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        if self.bytes_since_index > self._config.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+            self.bytes_since_index = 0
+        starts = self._starts
+        if len(starts) >= RECENT_STARTS:
+            del starts[next(iter(starts))]
+        starts[self.next_offset] = position
+        self.bytes_since_index += size
+        self.size = position + size
+        self.next_offset = last_offset + 1
+
+    def must_roll_before(
+        self, *, size: int, last_offset: int, max_timestamp: int, now_ms: int
+    ) -> bool:
+        """Whether a batch of `size` bytes belongs into a new segment."""
+        if self.size == 0:
+            # An empty segment takes any batch, unless its offset is out of the indexes' reach.
+            return last_offset - self.base_offset > MAX_RELATIVE_OFFSET
+        config = self._config
+        if self.size + size > config.segment_bytes:
+            return True
+        if self.first_timestamp >= 0 and max_timestamp >= 0:
+            age_ms = max_timestamp - self.first_timestamp
+        else:
+            age_ms = now_ms - self.created_at_ms
+        return (
+            age_ms > config.segment_ms - self.jitter_ms
+            or self.offset_index.full
+            or self.time_index.full
+            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
+        )
+
+    def use_config(self, config: LogConfig) -> None:
+        self._config = config
+
+    def mark(self) -> SegmentMark:
+        return SegmentMark(
+            self.size,
+            self.next_offset,
+            self.max_timestamp,
+            self.offset_of_max_timestamp,
+            self.bytes_since_index,
+            self.first_timestamp,
+        )
+
+    def return_to(self, mark: SegmentMark) -> None:
+        """Forget the batches noted since `mark`; their bytes are the caller's to cut."""
+        self.offset_index.truncate(mark.size)
+        self.time_index.truncate(mark.next_offset)
+        (
+            self.size,
+            self.next_offset,
+            self.max_timestamp,
+            self.offset_of_max_timestamp,
+            self.bytes_since_index,
+            self.first_timestamp,
+        ) = mark
+        self._starts.clear()
+
+    def seal_indexes(self) -> None:
+        """Enter the newest timestamp and write both index files (not synced)."""
+        self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+        self.offset_index.table.write()
+        self.time_index.table.write()
+
+    def freeze_indexes(self) -> None:
+        """Both files are synced: the memory is no longer needed."""
+        self.offset_index.table.freeze()
+        self.time_index.table.freeze()
+        self._starts.clear()
+
+    def thaw_indexes(self) -> None:
+        self.offset_index.table.thaw()
+        self.time_index.table.thaw()
+
+    # Looking up. Everything up to `size` has been written when these are called.
+
+    def scan(self, position: int = 0, *, read_bytes: int = WALK_BYTES) -> Scan:
+        return Scan(self.file(), position, self.size, read_bytes=read_bytes)
+
+    def locate(self, offset: int) -> int | None:
+        """Position of the first batch whose last offset is not below `offset`."""
+        position = self._starts.get(offset)
+        if position is not None:
+            return position
+        for batch in self.scan(self.offset_index.lookup(offset).position):
+            if batch.header.last_offset >= offset:
+                return batch.position
+        return None
+
+    def read(
+        self, offset: int, *, max_bytes: int, upper_bound: int, at_least_one: bool
+    ) -> LogRead | None:
+        """Whole batches from the one that holds `offset` (or the next one) on, all of them below
+        `upper_bound`. None when this segment has nothing at or above `offset`.
+
+        Kafka may cut the last batch at `max_bytes`; clients then throw the piece away. Here the
+        answer ends with a whole batch, found through the index and one short walk.
+        """
+        start = self.locate(offset)
+        if start is None:
+            return None
+        end, next_offset = self.size, self.next_offset
+        if upper_bound < next_offset:
+            end, next_offset = self._end_below(upper_bound, start, offset)
+        if end - start > max_bytes:
+            end, next_offset = self._end_within(start, max_bytes, offset, at_least_one=at_least_one)
+        if end <= start:
+            return LogRead(next_offset=offset)
+        data = self.file().read_at(start, end - start)
+        self._remember(next_offset, end)
+        return LogRead(
+            parts=[data],
+            size=len(data),
+            base_offset=int.from_bytes(data[:8], "big"),
+            next_offset=next_offset,
+        )
+
+    def _remember(self, offset: int, position: int) -> None:
+        """A reader that got everything below `offset` asks for it next."""
+        if position < self.size:
+            if len(self._starts) >= RECENT_STARTS:
+                del self._starts[next(iter(self._starts))]
+            self._starts[offset] = position
+
+    def _end_below(self, upper_bound: int, start: int, offset: int) -> tuple[int, int]:
+        """(end, next offset) of the last batch that lies wholly below `upper_bound`."""
+        known = self._starts.get(upper_bound)
+        if known is not None:
+            return known, upper_bound
+        end, next_offset = start, offset
+        first = max(start, self.offset_index.lookup(upper_bound - 1).position)
+        for position, header, _ in self.scan(first):
+            if header.next_offset > upper_bound:
+                # Everything before this batch lies below the bound.
+                return position, max(next_offset, offset)
+            end, next_offset = position + header.size, header.next_offset
+        return end, next_offset
+
+    def _end_within(
+        self, start: int, max_bytes: int, offset: int, *, at_least_one: bool
+    ) -> tuple[int, int]:
+        """(end, next offset) of the last batch that ends within `max_bytes` of `start`.
+
+        With `at_least_one` the first batch is taken whatever its size (KIP-74).
+        """
+        limit = start + max_bytes
+        first = max(start, self.offset_index.lookup_position(limit).position)
+        for position, header, _ in self.scan(first):
+            if position + header.size > limit:
+                if position == start and at_least_one:
+                    return position + header.size, header.next_offset
+                return position, max(offset, header.base_offset)
+        return self.size, self.next_offset
+
+    def read_batch(self, batch: PlacedBatch) -> bytes:
+        return self.file().read_at(batch.position, batch.header.size)
+
+    # Cutting.
+
+    def truncate(self, offset: int) -> None:
+        """Cut off the batch that holds `offset` and all after it (not synced)."""
+        position = self.locate(offset)
+        if position is None or position >= self.size:
+            return
+        self.thaw_indexes()
+        self.offset_index.truncate(position)
+        self._starts.clear()
+        self.file().truncate(position)
+        self.size = position
+        self.rescan_tail()
+
+    def rescan_tail(self) -> None:
+        """Derive `next_offset`, timestamps and distance to the last entry from the bytes.
+
+        Starts at the last index entry, so at most about index.interval.bytes are walked, as long
+        as timestamps rise.
+        """
+        last_entry = self.offset_index.lookup_position(self.size)
+        self.next_offset = self.base_offset
+        self.bytes_since_index = self.size - last_entry.position
+        for batch in self.scan(last_entry.position):
+            self.next_offset = batch.header.next_offset
+        self.time_index.truncate(self.next_offset)
+        self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
+        newest = self.offset_index.lookup(self.offset_of_max_timestamp).position
+        for _, header, _ in self.scan(newest):
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp = header.max_timestamp
+                self.offset_of_max_timestamp = header.last_offset
+        self.first_timestamp = NO_TIMESTAMP
+        if self.size:
+            head = self.file().read_at(0, HEADER_SIZE)
+            self.first_timestamp = parse_header(head).max_timestamp
