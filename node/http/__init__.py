@@ -1,0 +1,34 @@
+"""The HTTP API of a node: health, the cluster, topics, produce, stateless fetch.
+
+Any node answers any request: what it does not lead or control goes over the inter-node channel.
+This part holds no state; it translates between JSON and the wire's own requests, on the
+`HttpNode` of `ports.py`. aiohttp is imported by `start_http` and nowhere else at start, away from
+the loop: it takes longer than everything else a node loads.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from ...seam import offload
+from .ports import AnswerLost, HttpNode, LocalReplica, Unreachable
+
+if TYPE_CHECKING:
+    from .server import HttpServer
+
+__all__ = ["AnswerLost", "HttpNode", "LocalReplica", "Unreachable", "start_http"]
+
+
+async def start_http(node: HttpNode, rng: Random, *, host: str, port: int) -> HttpServer:
+    """Listen and serve until `stop` is called. Raises OSError when the address is not to be had."""
+    server_class = await offload(_load)
+    server = server_class(node, rng, host=host, port=port)
+    await server.start()
+    return server
+
+
+def _load() -> type[HttpServer]:
+    from .server import HttpServer
+
+    return HttpServer

@@ -1,0 +1,85 @@
+"""Between records as HTTP says them and record batches as logs hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...wire import Buffer, Records
+from ...wire.records import (
+    Record,
+    TimestampType,
+    batches,
+    decode_records,
+    encode_batch,
+)
+from .records_in import RecordIn
+
+MAX_UNPACKED_BYTES = 64 << 20
+"""What one compressed batch may become; a small bomb must not fill the node's memory."""
+
+_TIMESTAMP_TYPES = {
+    TimestampType.CREATE_TIME: "create_time",
+    TimestampType.LOG_APPEND_TIME: "log_append_time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOut:
+    """A record as it was stored, and which clock its timestamp is of."""
+
+    record: Record
+    timestamp_type: str
+
+
+@dataclass(slots=True)
+class FetchedRecords:
+    """What a fetch brought, from the asked offset on."""
+
+    next_offset: int
+    """Behind the last batch, whether or not it held records to show."""
+    records: list[RecordOut] = field(default_factory=list)
+
+
+def encode(records: Sequence[RecordIn], now_ms: int) -> bytearray:
+    """One uncompressed batch; records without a timestamp are of now."""
+    return encode_batch(
+        [
+            Record(
+                key=record.key,
+                value=record.value,
+                headers=record.headers,
+                timestamp=now_ms if record.timestamp_ms is None else record.timestamp_ms,
+            )
+            for record in records
+        ]
+    )
+
+
+def decode(data: Buffer, from_offset: int) -> FetchedRecords:
+    """The records at `from_offset` and after: a log answers with whole batches, so the first may
+    begin earlier and the last be cut off. Control batches count, but are not shown.
+
+    Raises wire's RecordsError, DecompressionFailed or CompressionUnavailable.
+    """
+    fetched = FetchedRecords(next_offset=from_offset)
+    unpacked = 0
+    for batch in batches(data, partial_tail=True):
+        header = batch.header
+        if unpacked >= MAX_UNPACKED_BYTES:
+            break
+        if not header.is_control and header.last_offset >= from_offset:
+            kind = _TIMESTAMP_TYPES[header.timestamp_type]
+            for record in decode_records(batch.view, max_bytes=MAX_UNPACKED_BYTES):
+                unpacked += len(record.key or b"") + len(record.value or b"")
+                if record.offset >= from_offset:
+                    fetched.records.append(RecordOut(record, kind))
+        fetched.next_offset = max(fetched.next_offset, header.next_offset)
+    return fetched
+
+
+def joined(records: Records) -> Buffer:
+    """As one buffer; a remote answer already is."""
+    if records is None:
+        return b""
+    return b"".join(records) if isinstance(records, list) else records

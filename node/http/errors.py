@@ -1,0 +1,169 @@
+"""Errors as HTTP clients see them: Confluent's two keys, and what nobody else says: whether to
+try again.
+
+    {"error_code": 40403, "message": "...", "kafka_error": "UNKNOWN_TOPIC_OR_PARTITION",
+     "retriable": false, "hint": "..."}
+
+`error_code` is the HTTP status, or the status with two more digits where Confluent's REST proxy
+has such a code. `retriable` means: the same request may succeed later. `outcome` is "unknown" when
+the request may have been carried out all the same; it is left out when it was not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...wire import ErrorCode
+
+K = ErrorCode
+
+
+class ApiError(Exception):
+    """The answer to a request that was not carried out, or not known to be."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        error_code: int | None = None,
+        kafka_error: ErrorCode | None = None,
+        retriable: bool = False,
+        hint: str | None = None,
+        outcome_unknown: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.error_code = status if error_code is None else error_code
+        self.kafka_error = kafka_error
+        self.retriable = retriable
+        self.hint = hint
+        self.outcome_unknown = outcome_unknown
+
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "error_code": self.error_code,
+            "message": self.message,
+            "kafka_error": None if self.kafka_error is None else self.kafka_error.name,
+            "retriable": self.retriable,
+            "hint": self.hint,
+        }
+        if self.outcome_unknown:
+            document["outcome"] = "unknown"
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapping:
+    status: int
+    error_code: int
+    hint: str | None = None
+
+
+_PERHAPS_WRITTEN = frozenset(
+    # RULES D5: these also come after the leader has appended the batch, and its successor may
+    # or may not have it.
+    {K.REQUEST_TIMED_OUT, K.NOT_LEADER_OR_FOLLOWER, K.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+)
+_WRITTEN_PERHAPS = "it may have been written; trying again may write it twice"
+
+_MAPPINGS: dict[ErrorCode, _Mapping] = {
+    K.UNKNOWN_TOPIC_OR_PARTITION: _Mapping(
+        404, 40403, "GET /api/v1/topics lists the topics; POST there creates one"
+    ),
+    K.UNKNOWN_TOPIC_ID: _Mapping(404, 40403, "the topic was deleted, perhaps created again"),
+    K.TOPIC_ALREADY_EXISTS: _Mapping(409, 409),
+    K.INVALID_TOPIC_EXCEPTION: _Mapping(
+        422, 422, "at most 249 letters, digits, '.', '_' and '-', and neither '.' nor '..'"
+    ),
+    K.INVALID_PARTITIONS: _Mapping(422, 422),
+    K.INVALID_REPLICATION_FACTOR: _Mapping(422, 422, "not more replicas than living nodes"),
+    K.INVALID_REPLICA_ASSIGNMENT: _Mapping(422, 422),
+    K.INVALID_CONFIG: _Mapping(422, 422),
+    K.INVALID_REQUEST: _Mapping(422, 422),
+    K.INVALID_RECORD: _Mapping(422, 422),
+    K.INVALID_TIMESTAMP: _Mapping(422, 422),
+    K.POLICY_VIOLATION: _Mapping(422, 422),
+    K.TOPIC_DELETION_DISABLED: _Mapping(403, 403),
+    K.OFFSET_OUT_OF_RANGE: _Mapping(416, 416, "GET the topic for its log_start_offset"),
+    K.MESSAGE_TOO_LARGE: _Mapping(413, 413, "send fewer or smaller records at once"),
+    K.RECORD_LIST_TOO_LARGE: _Mapping(413, 413, "send fewer records at once"),
+    K.TOPIC_AUTHORIZATION_FAILED: _Mapping(403, 40301),
+    K.CLUSTER_AUTHORIZATION_FAILED: _Mapping(403, 40301),
+    K.LEADER_NOT_AVAILABLE: _Mapping(503, 50302, "no replica that may lead is alive just now"),
+    K.NOT_LEADER_OR_FOLLOWER: _Mapping(503, 50302, "the leader is changing"),
+    K.NOT_CONTROLLER: _Mapping(503, 50302, "the controller is changing"),
+    K.BROKER_NOT_AVAILABLE: _Mapping(503, 50302),
+    K.NOT_ENOUGH_REPLICAS: _Mapping(
+        503, 50302, "fewer replicas are in sync than min.insync.replicas asks for"
+    ),
+    K.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _Mapping(503, 50302),
+    K.REQUEST_TIMED_OUT: _Mapping(504, 504),
+}
+
+
+def from_kafka(code: int, message: str | None = None, *, writes: bool = False) -> ApiError:
+    """The HTTP face of a Kafka error code other than NONE. `writes`: it answers a produce."""
+    try:
+        kafka_error = ErrorCode(code)
+    except ValueError:
+        kafka_error = ErrorCode.UNKNOWN_SERVER_ERROR
+    mapping = _MAPPINGS.get(kafka_error)
+    if mapping is None:
+        # Confluent's two: a Kafka error, and one after which the same request may succeed.
+        mapping = _Mapping(500, 50003 if kafka_error.retriable else 50002)
+    outcome_unknown = writes and kafka_error in _PERHAPS_WRITTEN
+    return ApiError(
+        mapping.status,
+        message or kafka_error.message,
+        error_code=mapping.error_code,
+        kafka_error=kafka_error,
+        retriable=kafka_error.retriable,
+        hint=_WRITTEN_PERHAPS if outcome_unknown else mapping.hint,
+        outcome_unknown=outcome_unknown,
+    )
+
+
+def no_partition(topic: str, partition: int, partitions: int) -> ApiError:
+    return ApiError(
+        404,
+        f"{topic} has no partition {partition}",
+        error_code=40402,
+        kafka_error=K.UNKNOWN_TOPIC_OR_PARTITION,
+        hint=f"its partitions are 0 to {partitions - 1}",
+    )
+
+
+def node_unreachable(node_id: int) -> ApiError:
+    return ApiError(
+        503,
+        f"node {node_id} cannot be reached",
+        error_code=50302,
+        kafka_error=K.BROKER_NOT_AVAILABLE,
+        retriable=True,
+        hint="it is down or cut off; another node takes over within seconds",
+    )
+
+
+def answer_lost(node_id: int, *, writes: bool) -> ApiError:
+    return ApiError(
+        504,
+        f"node {node_id} did not answer in time",
+        kafka_error=K.REQUEST_TIMED_OUT,
+        retriable=True,
+        hint=_WRITTEN_PERHAPS if writes else None,
+        outcome_unknown=writes,
+    )
+
+
+def no_controller() -> ApiError:
+    return ApiError(
+        503,
+        "no node is the active controller just now",
+        error_code=50302,
+        kafka_error=K.NOT_CONTROLLER,
+        retriable=True,
+        hint="a new one is elected within seconds while a majority of the nodes lives",
+    )

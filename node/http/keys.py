@@ -1,0 +1,14 @@
+"""Where handlers find what they serve, typed: aiohttp keeps it per application, not per module."""
+
+from __future__ import annotations
+
+from random import Random
+
+from aiohttp import web
+
+from .admission import Admission
+from .ports import HttpNode
+
+NODE = web.AppKey("node", HttpNode)
+RNG = web.AppKey("rng", Random)
+ADMISSION = web.AppKey("admission", Admission)

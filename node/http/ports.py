@@ -1,0 +1,92 @@
+"""What the HTTP API needs from the node it stands in; `adapter.py` gives it.
+
+Requests and responses are the wire's own objects, addressed to a node: how they get there (a
+function call for this node, the inter-node channel for another) is not this part's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...metadata.image import ClusterImage
+from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.fetch import FetchRequest, FetchResponse
+from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ...wire.messages.produce import ProduceRequest, ProduceResponse
+
+
+class Unreachable(Exception):
+    """The node could not be asked: what was requested did not happen."""
+
+
+class AnswerLost(Exception):
+    """The node was asked and did not answer in time: what was requested may have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalReplica:
+    """What this node knows of a partition it holds."""
+
+    role: str
+    """leader or follower."""
+    high_watermark: int
+    log_start_offset: int
+    log_end_offset: int
+
+
+class HttpNode(Protocol):
+    """One node. Deadlines are times of the running loop; every call answers by then or raises
+    `Unreachable` or `AnswerLost`."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def max_message_bytes(self) -> int:
+        """Largest record batch that a topic takes by default (`message.max.bytes`)."""
+        ...
+
+    def now_ms(self) -> int:
+        """Wall clock, for the timestamps of records that bring none."""
+        ...
+
+    def image(self) -> ClusterImage: ...
+
+    def why_not_ready(self) -> Sequence[str]:
+        """Sentences; empty when the node is registered, unfenced and follows the controller."""
+        ...
+
+    def quorum_role(self) -> str:
+        """leader, follower or observer."""
+        ...
+
+    def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
+        """None unless this node holds a replica of the partition."""
+        ...
+
+    async def produce(
+        self, node_id: int, request: ProduceRequest, deadline: float
+    ) -> ProduceResponse: ...
+
+    async def fetch(self, node_id: int, request: FetchRequest, deadline: float) -> FetchResponse:
+        """As a consumer: nothing above the high watermark."""
+        ...
+
+    async def list_offsets(
+        self, node_id: int, request: ListOffsetsRequest, deadline: float
+    ) -> ListOffsetsResponse: ...
+
+    async def create_topics(
+        self, request: CreateTopicsRequest, deadline: float
+    ) -> CreateTopicsResponse:
+        """By the active controller; answers after this node's image has followed (RULES A6)."""
+        ...
+
+    async def delete_topics(
+        self, request: DeleteTopicsRequest, deadline: float
+    ) -> DeleteTopicsResponse:
+        """As `create_topics`."""
+        ...

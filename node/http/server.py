@@ -1,0 +1,101 @@
+"""The HTTP listener: routes, limits, start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from . import consume, health, produce, topics
+from .admission import Admission
+from .bodies import max_body_bytes
+from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
+from .keys import ADMISSION, NODE, RNG
+from .ports import HttpNode
+
+MAX_CONNECTIONS = 1024
+KEEPALIVE_SECONDS = 75.0
+STOP_SECONDS = 2.0
+"""How long requests in work may take to finish when the node stops; long polls are cut."""
+
+
+def application(node: HttpNode, rng: Random, *, host: str) -> web.Application:
+    """`host`: where it will be bound; loopback asks for the Host check."""
+    middlewares: list[Middleware] = [errors_as_documents]
+    if is_loopback(host):
+        middlewares.append(loopback_hosts_only())
+    middlewares.append(bounded)
+    app = web.Application(
+        middlewares=middlewares, client_max_size=max_body_bytes(node.max_message_bytes)
+    )
+    app[NODE] = node
+    app[RNG] = rng
+    app[ADMISSION] = Admission()
+    app.add_routes(
+        [
+            web.get("/healthz", health.healthz),
+            web.get("/readyz", health.readyz),
+            web.get("/api/v1/cluster", topics.cluster),
+            web.get("/api/v1/topics", topics.list_topics),
+            web.post("/api/v1/topics", topics.create_topic),
+            web.get("/api/v1/topics/{topic}", topics.describe_topic),
+            web.delete("/api/v1/topics/{topic}", topics.delete_topic),
+            web.post("/api/v1/topics/{topic}/records", produce.produce_records),
+            web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
+        ]
+    )
+    return app
+
+
+class HttpServer:
+    """One listener. `start` binds; `stop` lets requests in work finish, for a moment."""
+
+    def __init__(self, node: HttpNode, rng: Random, *, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._runner = web.AppRunner(
+            application(node, rng, host=host),
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            shutdown_timeout=STOP_SECONDS,
+        )
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """As bound: the real one when 0 was asked for."""
+        assert self._listener is not None, "not started"
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    async def start(self) -> None:
+        """Raises OSError (EADDRINUSE, ...) when the address cannot be bound."""
+        await self._runner.setup()
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._connection, self._host, self._port, reuse_address=True
+            )
+        except OSError:
+            await self._runner.cleanup()
+            raise
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        await self._runner.cleanup()
+
+    def _connection(self) -> asyncio.Protocol:
+        server = self._runner.server
+        assert server is not None, "connections come after setup"
+        if len(server.connections) >= MAX_CONNECTIONS:
+            return _Refused()
+        return server()
+
+
+class _Refused(asyncio.Protocol):
+    """One connection too many: closed before a byte is read."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()

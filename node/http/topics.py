@@ -1,0 +1,164 @@
+"""The cluster, and topics: GET /api/v1/cluster, GET and POST /api/v1/topics, GET and DELETE
+/api/v1/topics/{topic}. Reads come from this node's image; changes are the controller's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from ...metadata.image import TopicImage
+from ...wire.messages.create_topics import CreateTopicsRequest
+from ...wire.messages.delete_topics import DeleteTopicsRequest
+from . import query
+from .bodies import read_body, require_type
+from .errors import ApiError, from_kafka, no_controller
+from .guards import JSON_TYPE, json_response
+from .keys import NODE
+from .ports import AnswerLost, HttpNode, Unreachable
+from .views import cluster_overview, topic_document, topic_list
+
+ADMIN_SECONDS = 15.0
+_TOPIC_KEYS = frozenset({"name", "partitions", "replication_factor", "configs", "validate_only"})
+_BROKER_DEFAULT = -1
+
+
+async def cluster(request: web.Request) -> web.Response:
+    query.refuse_unknown(request.query)
+    node = request.app[NODE]
+    overview = cluster_overview(node.image(), node_id=node.node_id, role=node.quorum_role())
+    return json_response(overview)
+
+
+async def list_topics(request: web.Request) -> web.Response:
+    query.refuse_unknown(request.query)
+    return json_response(topic_list(request.app[NODE].image()))
+
+
+async def describe_topic(request: web.Request) -> web.Response:
+    query.refuse_unknown(request.query)
+    node = request.app[NODE]
+    topic = existing_topic(node, request.match_info["topic"])
+    return json_response(topic_document(topic, node.local_replica))
+
+
+async def create_topic(request: web.Request) -> web.Response:
+    """201 with the topic as GET shows it; 200 when `validate_only`, and nothing was created."""
+    query.refuse_unknown(request.query)
+    require_type(request, JSON_TYPE)
+    wanted = _creation(await read_body(request))
+    node = request.app[NODE]
+    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
+    try:
+        response = await node.create_topics(wanted, deadline)
+    except Unreachable:
+        raise no_controller() from None
+    except AnswerLost:
+        raise _admin_answer_lost() from None
+    result = response.topics[0]
+    if result.error_code:
+        raise from_kafka(result.error_code, result.error_message)
+    if wanted.validate_only:
+        return json_response({"valid": True, "name": result.name})
+    topic = existing_topic(node, result.name)
+    return json_response(
+        topic_document(topic, node.local_replica),
+        status=201,
+        headers={"Location": f"/api/v1/topics/{topic.name}"},
+    )
+
+
+async def delete_topic(request: web.Request) -> web.Response:
+    """204; the records are gone on every node as soon as it has followed the image."""
+    query.refuse_unknown(request.query)
+    name = request.match_info["topic"]
+    state = DeleteTopicsRequest.DeleteTopicState(name=name)
+    wanted = DeleteTopicsRequest(topics=[state], timeout_ms=int(ADMIN_SECONDS * 1000))
+    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
+    try:
+        response = await request.app[NODE].delete_topics(wanted, deadline)
+    except Unreachable:
+        raise no_controller() from None
+    except AnswerLost:
+        raise _admin_answer_lost() from None
+    result = response.responses[0]
+    if result.error_code:
+        raise from_kafka(result.error_code, result.error_message)
+    return web.Response(status=204)
+
+
+def existing_topic(node: HttpNode, name: str) -> TopicImage:
+    topic = node.image().topics.get(name)
+    if topic is None:
+        raise from_kafka(3, f"there is no topic {name[:249]!r}")
+    return topic
+
+
+def _creation(body: bytes) -> CreateTopicsRequest:
+    document = _object(body)
+    unknown = sorted(document.keys() - _TOPIC_KEYS)
+    if unknown:
+        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(sorted(_TOPIC_KEYS)))
+    name = document.get("name")
+    if not isinstance(name, str):
+        raise ApiError(422, '"name" is missing or no string')
+    configs = document.get("configs") or {}
+    if not isinstance(configs, dict):
+        raise ApiError(422, '"configs" is no object of names and values')
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=name,
+        num_partitions=_count(document, "partitions", 2**31 - 1),
+        replication_factor=_count(document, "replication_factor", 2**15 - 1),
+        configs=[
+            CreateTopicsRequest.CreatableTopicConfig(name=key, value=_config_text(key, value))
+            for key, value in configs.items()
+        ],
+    )
+    validate_only = document.get("validate_only", False)
+    if not isinstance(validate_only, bool):
+        raise ApiError(422, '"validate_only" is neither true nor false')
+    return CreateTopicsRequest(
+        topics=[topic], timeout_ms=int(ADMIN_SECONDS * 1000), validate_only=validate_only
+    )
+
+
+def _count(document: dict[str, Any], name: str, largest: int) -> int:
+    """Absent or null: the cluster's default. Zero and less are refused by the controller, in its
+    own words, but what the protocol cannot carry is refused here."""
+    value = document.get(name)
+    if value is None:
+        return _BROKER_DEFAULT
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
+        raise ApiError(422, f'"{name}" is no whole number from 1 to {largest}')
+    return value
+
+
+def _config_text(name: str, value: Any) -> str:
+    """Kafka's settings are text: numbers and truth values are written its way."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ApiError(422, f"setting {name!r} is no text, number or truth value")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, f"the body is no valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ApiError(400, "the body is no JSON object")
+    return document
+
+
+def _admin_answer_lost() -> ApiError:
+    return ApiError(
+        504,
+        "the controller did not answer in time",
+        retriable=True,
+        hint="it may have been done all the same: look before trying again",
+        outcome_unknown=True,
+    )

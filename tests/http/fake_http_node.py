@@ -1,0 +1,203 @@
+"""A node in memory: an image that tests set, logs that hold real batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from uuid import UUID
+
+from logboat.metadata.image import (
+    NO_LEADER,
+    BrokerImage,
+    ClusterImage,
+    Endpoint,
+    PartitionImage,
+    TopicImage,
+)
+from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
+from logboat.wire import ErrorCode
+from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from logboat.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from logboat.wire.messages.fetch import FetchRequest, FetchResponse
+from logboat.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
+from logboat.wire.records import assign_offsets, batches, parse_header
+
+NOW_MS = 1_700_000_000_000
+
+
+def broker(node_id: int, *, fenced: bool = False) -> BrokerImage:
+    return BrokerImage(
+        node_id=node_id,
+        broker_epoch=node_id,
+        incarnation_id=UUID(int=node_id),
+        directory_id=UUID(int=100 + node_id),
+        kafka=Endpoint("127.0.0.1", 9092 + node_id),
+        internode=Endpoint("127.0.0.1", 9192 + node_id),
+        http=Endpoint("127.0.0.1", 8082 + node_id),
+        rack=None,
+        fenced=fenced,
+        in_controlled_shutdown=False,
+    )
+
+
+def topic(name: str, leaders: Sequence[int] = (1, 2, 3)) -> TopicImage:
+    return TopicImage(
+        name=name,
+        topic_id=UUID(int=sum(name.encode())),
+        partitions=tuple(
+            PartitionImage(
+                partition=number,
+                replicas=(1, 2, 3),
+                isr=(1, 2, 3) if leader != NO_LEADER else (2,),
+                leader=leader,
+                leader_epoch=0,
+                partition_epoch=0,
+            )
+            for number, leader in enumerate(leaders)
+        ),
+        min_insync_replicas=2,
+        flush_messages=1,
+    )
+
+
+class FakeNode:
+    """Node 1 of three. Tests set `errors`, `unreachable`, `silent`, and look into `asked`."""
+
+    node_id = 1
+    max_message_bytes = 100_000
+
+    def __init__(self) -> None:
+        self.current = ClusterImage(
+            index=7,
+            cluster_id="the-cluster",
+            controller_id=1,
+            controller_epoch=3,
+            controller_term=1,
+            brokers={number: broker(number) for number in (1, 2, 3)},
+        )
+        self.reasons: list[str] = []
+        self.errors: dict[tuple[str, int], ErrorCode] = {}
+        self.unreachable: set[int] = set()
+        self.silent: set[int] = set()
+        self.asked: list[int] = []
+        self.logs: dict[tuple[str, int], bytes] = {}
+        self.ends: dict[tuple[str, int], int] = {}
+
+    def add(self, added: TopicImage) -> None:
+        topics = {**self.current.topics, added.name: added}
+        self.current = replace(self.current, topics=MappingProxyType(topics))
+
+    def now_ms(self) -> int:
+        return NOW_MS
+
+    def image(self) -> ClusterImage:
+        return self.current
+
+    def why_not_ready(self) -> Sequence[str]:
+        return self.reasons
+
+    def quorum_role(self) -> str:
+        return "leader"
+
+    def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
+        if partition != 0:
+            return None
+        end = self.ends.get((topic, partition), 0)
+        return LocalReplica("leader", end, 0, end)
+
+    def append(self, name: str, partition: int, batch: bytes | bytearray) -> int:
+        base = self.ends.get((name, partition), 0)
+        mutable = bytearray(batch)
+        assign_offsets(mutable, parse_header(mutable), base_offset=base, leader_epoch=0)
+        self.logs[name, partition] = self.logs.get((name, partition), b"") + mutable
+        self.ends[name, partition] = next(batches(mutable)).header.next_offset
+        return base
+
+    def _ask(self, node_id: int) -> None:
+        self.asked.append(node_id)
+        if node_id in self.unreachable:
+            raise Unreachable
+        if node_id in self.silent:
+            raise AnswerLost
+
+    async def produce(
+        self, node_id: int, request: ProduceRequest, deadline: float
+    ) -> ProduceResponse:
+        self._ask(node_id)
+        name = request.topic_data[0].name
+        answers = []
+        for data in request.topic_data[0].partition_data:
+            assert self.current.topics[name].partitions[data.index].leader == node_id
+            answer = ProduceResponse.PartitionProduceResponse(index=data.index)
+            if (name, data.index) in self.errors:
+                answer.error_code = self.errors[name, data.index]
+            else:
+                assert isinstance(data.records, bytes | bytearray)
+                answer.base_offset = self.append(name, data.index, data.records)
+            answers.append(answer)
+        topics = [ProduceResponse.TopicProduceResponse(name=name, partition_responses=answers)]
+        return ProduceResponse(responses=topics)
+
+    async def fetch(self, node_id: int, request: FetchRequest, deadline: float) -> FetchResponse:
+        self._ask(node_id)
+        name = request.topics[0].topic
+        wanted = request.topics[0].partitions[0]
+        where = (name, wanted.partition)
+        end = self.ends.get(where, 0)
+        answer = FetchResponse.PartitionData(
+            partition_index=wanted.partition, high_watermark=end, log_start_offset=0
+        )
+        if where in self.errors:
+            answer.error_code = self.errors[where]
+        elif wanted.fetch_offset > end:
+            answer.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        else:
+            found = b"".join(
+                batch.view
+                for batch in batches(self.logs.get(where, b""))
+                if batch.header.last_offset >= wanted.fetch_offset
+            )
+            answer.records = [found[: len(found) // 2], found[len(found) // 2 :]]
+        topics = [FetchResponse.FetchableTopicResponse(topic=name, partitions=[answer])]
+        return FetchResponse(responses=topics)
+
+    async def list_offsets(
+        self, node_id: int, request: ListOffsetsRequest, deadline: float
+    ) -> ListOffsetsResponse:
+        self._ask(node_id)
+        name = request.topics[0].name
+        wanted = request.topics[0].partitions[0]
+        end = self.ends.get((name, wanted.partition_index), 0)
+        offset = {-1: end, -2: 0}.get(wanted.timestamp, -1)
+        answer = ListOffsetsResponse.ListOffsetsPartitionResponse(
+            partition_index=wanted.partition_index, offset=offset
+        )
+        topics = [ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=[answer])]
+        return ListOffsetsResponse(topics=topics)
+
+    async def create_topics(
+        self, request: CreateTopicsRequest, deadline: float
+    ) -> CreateTopicsResponse:
+        self._ask(0)
+        wanted = request.topics[0]
+        result = CreateTopicsResponse.CreatableTopicResult(name=wanted.name)
+        if wanted.name in self.current.topics:
+            result.error_code = ErrorCode.TOPIC_ALREADY_EXISTS
+        elif not request.validate_only:
+            self.add(topic(wanted.name, leaders=[1] * max(1, wanted.num_partitions)))
+        return CreateTopicsResponse(topics=[result])
+
+    async def delete_topics(
+        self, request: DeleteTopicsRequest, deadline: float
+    ) -> DeleteTopicsResponse:
+        self._ask(0)
+        name = request.topics[0].name
+        assert name is not None
+        result = DeleteTopicsResponse.DeletableTopicResult(name=name)
+        if name not in self.current.topics:
+            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        topics = {kept: image for kept, image in self.current.topics.items() if kept != name}
+        self.current = replace(self.current, topics=MappingProxyType(topics))
+        return DeleteTopicsResponse(responses=[result])
