@@ -189,6 +189,9 @@ class Journal:
     async def open(cls, disk: Disk, directory: str, *, segment_bytes: int, rng: Random) -> Journal:
         """Recover the journal in `directory`, or begin one. Raises Fatal on damage."""
         disk.make_dirs(directory)
+        # The directory's own name belongs to its parent. Synced each time: who made it may have
+        # been killed before its sync.
+        await disk.sync_dir(directory.rpartition("/")[0] or ".")
         recovered = _recover(disk, directory)
         if recovered is None:
             journal = cls(
