@@ -1,0 +1,123 @@
+"""The quorum's journal, stopped before each of its disk calls in turn, by kill and by power cuts.
+
+What it says after the restart must be a state it was in, and none older than what it had called
+durable (RULES E2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from logboat.jepsen_style.simulation import DiskCall, Host, Keep, World
+from logboat.raftlog.journal import Journal
+from logboat.seam import TaskScope
+
+SEGMENT_BYTES = 2048
+"""Small, so that a short script goes over many files."""
+
+State = tuple[int, int | None, int, tuple[tuple[bytes, int, int], ...]]
+"""Term, vote, first index, entries from it on."""
+
+
+@dataclass
+class Script:
+    """What one process did, as far as it got."""
+
+    states: list[State] = field(default_factory=list)
+    """After each record; the first is the empty journal."""
+    durable: int = 0
+    """How many records the journal had called durable."""
+
+    async def main(self, host: Host) -> None:
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        journal = await Journal.open(host.disk, "quorum", segment_bytes=SEGMENT_BYTES, rng=host.rng)
+        self.states.append(state_of(journal))
+
+        def on_synced() -> None:
+            self.durable = journal.synced
+
+        journal.on_synced = on_synced
+        scope = TaskScope(ended.set_exception)
+        scope.spawn(journal.run(scope), name="journal")
+        index = 0
+        for term in (1, 2, 3):
+            journal.set_term(term, term % 2 or None)
+            self._saw(journal)
+            for _ in range(12):
+                index += 1
+                journal.append(index, term, b"%d." % index * (index % 7 * 15))
+                self._saw(journal)
+                if index % 3 == 0:
+                    await journal.wait_clean()
+            journal.truncate_from(index)
+            self._saw(journal)
+            index -= 1
+            journal.append(index + 1, term, b"instead")
+            index += 1
+            self._saw(journal)
+            await journal.wait_clean()
+            journal.compact_to(index - 5)
+            self._saw(journal)
+            await journal.wait_clean()
+        await scope.close()
+        journal.close()
+
+    def _saw(self, journal: Journal) -> None:
+        assert journal.written == len(self.states)
+        self.states.append(state_of(journal))
+
+
+def state_of(journal: Journal) -> State:
+    first = journal._state.first_index
+    entries = tuple(entry for entry in journal.entries if entry[1] >= first)
+    return journal.term, journal.voted_for, first, entries
+
+
+async def reopen(host: Host) -> State:
+    journal = await Journal.open(host.disk, "quorum", segment_bytes=SEGMENT_BYTES, rng=host.rng)
+    state = state_of(journal)
+    journal.close()
+    return state
+
+
+def crash_at(number: int, keep: Keep | None, seed: int) -> bool:
+    """Run the script, die at disk call `number`, and judge. False when it ended before."""
+    script = Script()
+    with World(seed) as world:
+        host = world.host("n1")
+
+        def crash(call: DiskCall) -> None:
+            if call.number == number:
+                if keep is None:
+                    host.kill()
+                else:
+                    host.power_off(keep)
+
+        host.drive.on_call = crash
+        host.start(script.main)
+        world.run_until(lambda: not host.alive, within=60)
+        reached = host.drive.calls >= number
+        host.drive.on_call = None
+        done = host.start(reopen)
+        world.run_until(lambda: not host.alive, within=60)
+        recovered = done.result()
+    possible = script.states[script.durable :] or [(0, None, 1, ())]
+    assert recovered in possible, f"call {number}, {keep}, seed {seed}"
+    return reached
+
+
+@pytest.mark.parametrize("keep", [None, *Keep])
+def test_after_a_crash_at_any_disk_call_the_journal_opens_and_holds_what_was_durable(
+    keep: Keep | None,
+) -> None:
+    seeds = (1, 2, 3) if keep in (Keep.PREFIX, Keep.ANY) else (1,)
+    number = 0
+    while True:
+        number += 1
+        reached = [crash_at(number, keep, seed) for seed in seeds]
+        if not any(reached):
+            break
+    assert number > 60
