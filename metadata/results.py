@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from ..wire import ErrorCode
 from .image import PartitionImage
@@ -16,6 +17,9 @@ class Item:
     message: str = ""
     partition: PartitionImage | None = None
     """State after the command, where the answer tells it (AlterPartition)."""
+    topic: str = ""
+    topic_id: UUID | None = None
+    """Which topic was created or deleted: a repeated request is answered by these (RULES A5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ def create_topics(image: ClusterImage, index: int, command: CreateTopics) -> App
     draft = ImageDraft(image)
     # Built once per command: with many topics a search per new topic would be quadratic.
     taken = {colliding_form(name): name for name in image.topics}
-    items = tuple(_create_topic(draft, taken, new) for new in command.topics)
+    items = tuple(
+        replace(_create_topic(draft, taken, new), topic=new.name) for new in command.topics
+    )
     return draft.finish(), Result(items=items)
 
 
@@ -52,7 +54,7 @@ def _create_topic(draft: ImageDraft, taken: dict[str, str], new: NewTopic) -> It
             unclean_leader_election=new.unclean_leader_election,
         )
     )
-    return Item()
+    return Item(topic_id=new.topic_id)
 
 
 def _fresh_partition(
@@ -89,10 +91,11 @@ def delete_topics(image: ClusterImage, index: int, command: DeleteTopics) -> App
     for topic_id in command.topic_ids:
         topic = draft.topic_by_id(topic_id)
         if topic is None:
-            items.append(Item(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic {topic_id}"))
+            message = f"there is no topic {topic_id}"
+            items.append(Item(ErrorCode.UNKNOWN_TOPIC_ID, message, topic_id=topic_id))
         else:
             draft.remove_topic(topic)
-            items.append(Item())
+            items.append(Item(topic=topic.name, topic_id=topic_id))
     return draft.finish(), Result(items=tuple(items))
 
 

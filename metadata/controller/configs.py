@@ -35,7 +35,7 @@ from ..topic_configs import (
     validate_topic_configs,
 )
 from .answer import ControllerAnswer
-from .office import Office
+from .office import NOT_ACTIVE, Office
 
 ATTEMPTS = 5
 """How often a change that lost against another is computed anew."""
@@ -146,6 +146,8 @@ async def _alter(
     office: Office, wanted: Sequence[Wanted | Item], validate_only: bool, deadline: float
 ) -> tuple[list[Item], int]:
     """One verdict for each resource, in order, and the index they depend on."""
+    if not office.active:
+        return [Item(NOT_ACTIVE.error, NOT_ACTIVE.message) for _ in wanted], 0
     counts = Counter((one.type, one.name) for one in wanted if isinstance(one, Wanted))
     verdicts: list[Item | None] = [
         one
@@ -172,8 +174,10 @@ async def _alter(
                     topics.append((position, change))
                 else:
                     brokers.append((position, change))
-        if validate_only and office.active:
+        if validate_only:
             return [verdict or Item() for verdict in verdicts], office.image.index
+        if not topics and not brokers:
+            break
         make = _command([change for _, change in topics], [change for _, change in brokers])
         decided = await office.propose(make, deadline)
         index = decided.index

@@ -35,7 +35,17 @@ from ..image import ImageChange
 from ..levels import level_of
 from ..machine import MetadataMachine
 from ..sessions import Sessions
-from . import brokers, configs, fencing, isr, leaders, partitions, producer_ids, topics
+from . import (
+    brokers,
+    configs,
+    fencing,
+    isr,
+    leaders,
+    partitions,
+    producer_ids,
+    topic_creation,
+    topic_deletion,
+)
 from .answer import ControllerAnswer
 from .office import Office
 from .quorum import Quorum
@@ -122,7 +132,7 @@ class Controller:
         deadline: float,
         origin: Origin | None = None,
     ) -> ControllerAnswer[CreateTopicsResponse]:
-        return await topics.create_topics(self._office, request, version, deadline, origin)
+        return await topic_creation.create_topics(self._office, request, version, deadline, origin)
 
     async def delete_topics(
         self,
@@ -131,7 +141,7 @@ class Controller:
         deadline: float,
         origin: Origin | None = None,
     ) -> ControllerAnswer[DeleteTopicsResponse]:
-        return await topics.delete_topics(self._office, request, version, deadline, origin)
+        return await topic_deletion.delete_topics(self._office, request, version, deadline, origin)
 
     async def alter_configs(
         self, request: AlterConfigsRequest, version: int, deadline: float

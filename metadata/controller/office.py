@@ -16,7 +16,7 @@ from ..commands import Command
 from ..image import ClusterImage
 from ..levels import level_of
 from ..machine import MetadataMachine
-from ..results import Result, refuse
+from ..results import Item, Result, refuse
 from ..sessions import Sessions
 from ..topic_configs import BrokerSettings
 from .quorum import Quorum
@@ -30,6 +30,10 @@ UNKNOWN = refuse(
     ErrorCode.REQUEST_TIMED_OUT, "No answer from the quorum in time: it may still happen."
 )
 """Never a false 'did not happen': the same error Kafka uses for an outcome nobody knows."""
+
+NOT_IN_FIRST_ATTEMPT = Item(
+    ErrorCode.REQUEST_TIMED_OUT, "The first attempt of this request did not name this topic."
+)
 
 
 @dataclass(frozen=True, slots=True)

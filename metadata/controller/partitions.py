@@ -10,10 +10,10 @@ from ..apply import apply
 from ..commands import CreatePartitions, MorePartitions
 from ..image import TopicImage
 from ..placement import PlacementError, check_assignment, place_replicas
-from ..results import Item
+from ..results import Item, Result
 from .answer import ControllerAnswer
 from .office import Decided, Office
-from .topics import MAX_PARTITIONS_PER_REQUEST
+from .topic_creation import MAX_PARTITIONS_PER_REQUEST
 
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
 
@@ -34,15 +34,17 @@ async def create_partitions(
         image = office.image
         _, result = apply(image, image.index, CreatePartitions(office.epoch, planned))
         decided = Decided(result, image.index)
+    elif office.active and not planned:
+        decided = Decided(Result(), 0)
     else:
         decided = await office.propose(lambda epoch: CreatePartitions(epoch, planned), deadline)
     items = iter(decided.result.items)
     results = []
     for name, verdict in verdicts.items():
-        if isinstance(verdict, Item):
-            item = verdict
-        elif decided.result.refused:
+        if decided.result.refused and (isinstance(verdict, MorePartitions) or not office.active):
             item = Item(decided.result.error, decided.result.message)
+        elif isinstance(verdict, Item):
+            item = verdict
         else:
             item = next(items)
         results.append(

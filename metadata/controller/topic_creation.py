@@ -1,21 +1,19 @@
-"""CreateTopics (19) and DeleteTopics (20)."""
+"""CreateTopics (19)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
-from ...wire import ErrorCode
+from ...wire import ZERO_UUID, ErrorCode
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ..apply import apply
 from ..broker_configs import BROKER_CONFIGS
-from ..commands import CreateTopics, DeleteTopics, NewTopic, Origin
+from ..commands import CreateTopics, NewTopic, Origin
 from ..config_definition import InvalidConfig
 from ..placement import PlacementError, check_assignment, place_replicas
-from ..results import Item
+from ..results import Item, Result
 from ..topic_configs import (
     effective_topic_configs,
     resolve_topic,
@@ -24,7 +22,7 @@ from ..topic_configs import (
 )
 from ..topic_names import why_invalid
 from .answer import ControllerAnswer
-from .office import Decided, Office
+from .office import NOT_IN_FIRST_ATTEMPT, Decided, Office
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Kafka's bound (KAFKA-17642): one command stays small enough for the log and the loop."""
@@ -55,16 +53,40 @@ async def create_topics(
 
     Each topic stands for itself. `validate_only` asks the same rules and leaves no trace.
     """
-    verdicts: list[Item | NewTopic] = []
+    verdicts = _plan_all(office, request)
+    planned = tuple(verdict for verdict in verdicts if isinstance(verdict, NewTopic))
+    decided = await _decide(office, planned, origin, request.validate_only, deadline)
+    # A repeated request (A5) is decided as it was the first time, whatever is planned now.
+    by_name = {item.topic: item for item in decided.result.items}
+    results: dict[str, Created] = {}
+    for topic, verdict in zip(request.topics, verdicts, strict=True):
+        new = verdict if isinstance(verdict, NewTopic) else None
+        if decided.result.refused and (new is not None or not office.active):
+            item = Item(decided.result.error, decided.result.message)
+        elif topic.name in by_name:
+            item = by_name[topic.name]
+        else:
+            item = verdict if isinstance(verdict, Item) else NOT_IN_FIRST_ATTEMPT
+        # A name given twice is answered once.
+        results[topic.name] = (
+            _success(office, topic.name, item, new)
+            if item.error == ErrorCode.NONE
+            else _failure(topic.name, item)
+        )
+    return ControllerAnswer(CreateTopicsResponse(topics=list(results.values())), decided.index)
+
+
+def _plan_all(office: Office, request: CreateTopicsRequest) -> list[NewTopic | Item]:
     names = Counter(topic.name for topic in request.topics)
-    wanted_partitions = 0
+    verdicts: list[NewTopic | Item] = []
+    partitions = 0
     for topic in request.topics:
         try:
             if names[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             new = _plan(office, topic)
-            wanted_partitions += len(new.assignments)
-            if wanted_partitions > MAX_PARTITIONS_PER_REQUEST:
+            partitions += len(new.assignments)
+            if partitions > MAX_PARTITIONS_PER_REQUEST:
                 raise Refused(
                     ErrorCode.POLICY_VIOLATION,
                     f"Excessively large number of partitions per request: more than "
@@ -73,23 +95,7 @@ async def create_topics(
             verdicts.append(new)
         except Refused as refused:
             verdicts.append(refused.item)
-    planned = tuple(verdict for verdict in verdicts if isinstance(verdict, NewTopic))
-    decided = await _decide(office, planned, origin, request.validate_only, deadline)
-    items = iter(decided.result.items)
-    response = CreateTopicsResponse()
-    for topic, verdict in zip(request.topics, verdicts, strict=True):
-        if isinstance(verdict, Item):
-            response.topics.append(_failure(topic.name, verdict))
-        elif decided.result.refused:
-            item = Item(decided.result.error, decided.result.message)
-            response.topics.append(_failure(topic.name, item))
-        else:
-            item = next(items)
-            ok = item.error == ErrorCode.NONE
-            response.topics.append(_success(office, verdict) if ok else _failure(topic.name, item))
-    # Duplicates are told once.
-    response.topics = list({topic.name: topic for topic in response.topics}.values())
-    return ControllerAnswer(response, decided.index)
+    return verdicts
 
 
 async def _decide(
@@ -99,11 +105,13 @@ async def _decide(
     validate_only: bool,
     deadline: float,
 ) -> Decided:
-    if office.epoch is None or not validate_only:
-        # Also without any legal topic: whether this node may say so is for the quorum to decide.
-        return await office.propose(lambda epoch: CreateTopics(epoch, planned, origin), deadline)
-    _, result = apply(office.image, office.image.index, CreateTopics(office.epoch, planned, None))
-    return Decided(result, office.image.index)
+    if office.epoch is not None and validate_only:
+        command = CreateTopics(office.epoch, planned, None)
+        _, result = apply(office.image, office.image.index, command)
+        return Decided(result, office.image.index)
+    if office.active and not planned and origin is None:
+        return Decided(Result(), 0)
+    return await office.propose(lambda epoch: CreateTopics(epoch, planned, origin), deadline)
 
 
 def _plan(office: Office, topic: Creatable) -> NewTopic:
@@ -213,19 +221,30 @@ def _default(office: Office, name: str) -> int:
     return int(text or 1)
 
 
-def _success(office: Office, new: NewTopic) -> Created:
-    """With the settings in force, as `DescribeConfigs` would tell them."""
-    effective = effective_topic_configs(new.configs, office.broker_settings())
+def _success(office: Office, name: str, item: Item, new: NewTopic | None) -> Created:
+    """With the settings in force, as DescribeConfigs would tell them."""
+    topic_id = item.topic_id or ZERO_UUID
+    topic = office.image.topic_by_id(topic_id)
+    if topic is not None:
+        configs, partitions = topic.configs, len(topic.partitions)
+        replication_factor = len(topic.partitions[0].replicas)
+    elif new is not None:
+        # Only looked at (`validate_only`), or deleted again already.
+        configs, partitions = new.configs, len(new.assignments)
+        replication_factor = len(new.assignments[0])
+    else:
+        return Created(name=name, topic_id=topic_id, configs=None)
+    effective = effective_topic_configs(configs, office.broker_settings())
     return Created(
-        name=new.name,
-        topic_id=new.topic_id,
-        num_partitions=len(new.assignments),
-        replication_factor=len(new.assignments[0]),
+        name=name,
+        topic_id=topic_id,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
         configs=[
             CreateTopicsResponse.CreatableTopicConfigs(
-                name=name, value=setting.value, config_source=setting.source
+                name=setting_name, value=setting.value, config_source=setting.source
             )
-            for name, setting in effective.items()
+            for setting_name, setting in effective.items()
         ],
     )
 
@@ -239,92 +258,3 @@ def _failure(name: str, item: Item) -> Created:
 def random_topic_id(rng: Random) -> UUID:
     """Version 4, never one of Kafka's two reserved ids; `rng` decides, so a seed replays it."""
     return UUID(int=rng.getrandbits(128), version=4)
-
-
-async def delete_topics(
-    office: Office,
-    request: DeleteTopicsRequest,
-    version: int,
-    deadline: float,
-    origin: Origin | None,
-) -> ControllerAnswer[DeleteTopicsResponse]:
-    """Versions 1-6; from 6 on by name or id.
-
-    A name becomes an id here, so that the command never hits a topic created meanwhile.
-    """
-    wanted = _deletions(request)
-    verdicts = [_check_deletion(office, entry, wanted) for entry in wanted]
-    ids = tuple(verdict for verdict in verdicts if isinstance(verdict, UUID))
-    names = {topic_id: office.image.topic_names.get(topic_id) for topic_id in ids}
-    decided = await office.propose(lambda epoch: DeleteTopics(epoch, ids, origin), deadline)
-    items = iter(decided.result.items)
-    responses = []
-    for entry, verdict in zip(wanted, verdicts, strict=True):
-        name, topic_id = entry.name, entry.topic_id
-        if isinstance(verdict, Item):
-            item = verdict
-        else:
-            topic_id = verdict
-            if decided.result.refused:
-                item = Item(decided.result.error, decided.result.message)
-            else:
-                item = next(items)
-            if item.error == ErrorCode.UNKNOWN_TOPIC_ID and name is not None:
-                item = _UNKNOWN_NAME
-            elif item.error == ErrorCode.NONE:
-                name = names[topic_id]
-        responses.append(
-            DeleteTopicsResponse.DeletableTopicResult(
-                # Null is legal from version 6 on, where alone a topic can be asked for by id.
-                name=name,
-                topic_id=topic_id,
-                error_code=item.error,
-                error_message=item.message or None,
-            )
-        )
-    return ControllerAnswer(DeleteTopicsResponse(responses=responses), decided.index)
-
-
-_UNKNOWN_NAME = Item(
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-)
-_NO_ID = UUID(int=0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Deletion:
-    name: str | None
-    topic_id: UUID
-
-
-def _deletions(request: DeleteTopicsRequest) -> list[_Deletion]:
-    if request.topics:
-        return [_Deletion(topic.name, topic.topic_id) for topic in request.topics]
-    return [_Deletion(name, _NO_ID) for name in request.topic_names]
-
-
-def _check_deletion(office: Office, entry: _Deletion, wanted: list[_Deletion]) -> UUID | Item:
-    if entry.name is not None and entry.topic_id != _NO_ID:
-        return Item(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    if entry.name is None and entry.topic_id == _NO_ID:
-        return Item(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    enabled = office.settings.default_configs.get("delete.topic.enable", "true")
-    if enabled.strip().lower() == "false":
-        return Item(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
-    topic_id = entry.topic_id
-    if entry.name is not None:
-        topic = office.image.topics.get(entry.name)
-        if topic is None:
-            return _UNKNOWN_NAME
-        topic_id = topic.topic_id
-    twice = [
-        other
-        for other in wanted
-        if other == entry
-        or other.topic_id == topic_id
-        or (other.name is not None and other.name == office.image.topic_names.get(topic_id))
-    ]
-    if len(twice) > 1:
-        kind = "name" if entry.name is not None else "id"
-        return Item(ErrorCode.INVALID_REQUEST, f"Duplicate topic {kind}.")
-    return topic_id
