@@ -1,0 +1,170 @@
+"""`HttpNode` over the parts of a running node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from ...metadata.image import ClusterImage
+from ...partitions.replicas import Replicas, Role
+from ...raftlog import RaftStatus
+from ...raftlog import Role as QuorumRole
+from ...seam import Clock
+from ...wire import ApiKey, Message, api
+from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.fetch import FetchRequest, FetchResponse
+from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ...wire.messages.produce import ProduceRequest, ProduceResponse
+from ..broker_lifecycle import BrokerLifecycle, BrokerState
+from ..controller_client import ControllerClient, ControllerUnavailable
+from .forwarding import Forwarder
+from .ports import AnswerLost, LocalReplica, Unreachable
+
+Response = TypeVar("Response", bound=Message)
+
+_STATES = {
+    BrokerState.UNREGISTERED: "this node is not registered with the controller yet",
+    BrokerState.FENCED: "this node is fenced: its logs are being recovered",
+    BrokerState.LEAVING: "this node is shutting down",
+    BrokerState.GONE: "this node is shutting down",
+}
+
+
+class NodeForHttp:
+    """One running node, as its HTTP API sees it."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        max_message_bytes: int,
+        clock: Clock,
+        image: Callable[[], ClusterImage],
+        quorum: Callable[[], RaftStatus],
+        lifecycle: BrokerLifecycle,
+        replicas: Replicas,
+        controller: ControllerClient,
+        forwarder: Forwarder,
+    ) -> None:
+        """`controller`: of HTTP's own, since requests on one are answered in order."""
+        self._node_id = node_id
+        self._max_message_bytes = max_message_bytes
+        self._clock = clock
+        self._image = image
+        self._quorum = quorum
+        self._lifecycle = lifecycle
+        self._replicas = replicas
+        self._controller = controller
+        self._forwarder = forwarder
+
+    @property
+    def node_id(self) -> int:
+        return self._node_id
+
+    @property
+    def max_message_bytes(self) -> int:
+        return self._max_message_bytes
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def image(self) -> ClusterImage:
+        return self._image()
+
+    def why_not_ready(self) -> Sequence[str]:
+        """Ready is: the controller hears this node and lets it lead, and this node's own image
+        has come as far as saying so."""
+        image = self._image()
+        reasons = []
+        if self._quorum().leader_id is None:
+            reasons.append("the quorum has no leader")
+        if (state := self._lifecycle.state) in _STATES:
+            reasons.append(_STATES[state])
+        elif not self._lifecycle.in_session:
+            reasons.append("the controller has not answered this node for a session")
+        own = image.brokers.get(self._node_id)
+        if not reasons and (own is None or own.fenced):
+            reasons.append("this node's view of the cluster is behind")
+        return reasons
+
+    def quorum_role(self) -> str:
+        # Every node votes; a candidate does not lead, and there is no third word for it outside.
+        return "leader" if self._quorum().role is QuorumRole.LEADER else "follower"
+
+    def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
+        state = self._replicas.partition_state(topic, partition)
+        if state is None or state.role is Role.OFFLINE:
+            return None
+        return LocalReplica(
+            state.role.value, state.high_watermark, state.log_start_offset, state.log_end_offset
+        )
+
+    async def produce(
+        self, node_id: int, request: ProduceRequest, deadline: float
+    ) -> ProduceResponse:
+        if node_id != self._node_id:
+            return await self._forward(node_id, ApiKey.PRODUCE, request, deadline, ProduceResponse)
+        return await _in_time(self._replicas.produce(request, _newest(ApiKey.PRODUCE)), deadline)
+
+    async def fetch(self, node_id: int, request: FetchRequest, deadline: float) -> FetchResponse:
+        if node_id != self._node_id:
+            return await self._forward(node_id, ApiKey.FETCH, request, deadline, FetchResponse)
+        # A fetch without a session: who owns it makes no difference.
+        fetched = self._replicas.fetch(request, _newest(ApiKey.FETCH), self, from_replica=False)
+        return await _in_time(fetched, deadline)
+
+    async def list_offsets(
+        self, node_id: int, request: ListOffsetsRequest, deadline: float
+    ) -> ListOffsetsResponse:
+        if node_id != self._node_id:
+            return await self._forward(
+                node_id, ApiKey.LIST_OFFSETS, request, deadline, ListOffsetsResponse
+            )
+        return self._replicas.list_offsets(request, _newest(ApiKey.LIST_OFFSETS))
+
+    async def create_topics(
+        self, request: CreateTopicsRequest, deadline: float
+    ) -> CreateTopicsResponse:
+        answer = await self._ask_controller(ApiKey.CREATE_TOPICS, request, deadline)
+        assert isinstance(answer, CreateTopicsResponse)
+        return answer
+
+    async def delete_topics(
+        self, request: DeleteTopicsRequest, deadline: float
+    ) -> DeleteTopicsResponse:
+        answer = await self._ask_controller(ApiKey.DELETE_TOPICS, request, deadline)
+        assert isinstance(answer, DeleteTopicsResponse)
+        return answer
+
+    async def _ask_controller(self, api_key: ApiKey, request: Message, deadline: float) -> Message:
+        try:
+            return await self._controller.ask(api_key, request, deadline)
+        except ControllerUnavailable as error:
+            raise (AnswerLost if error.may_have_happened else Unreachable)(str(error)) from error
+
+    async def _forward(
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        request: Message,
+        deadline: float,
+        kind: type[Response],
+    ) -> Response:
+        response = await self._forwarder.ask(node_id, api_key, request, deadline)
+        assert isinstance(response, kind)
+        return response
+
+
+def _newest(api_key: ApiKey) -> int:
+    """Requests are made with both names and topic ids, so that any version finds its topic."""
+    return api(api_key).max_stable_version
+
+
+async def _in_time(work: Awaitable[Response], deadline: float) -> Response:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await work
+    except TimeoutError:
+        raise AnswerLost("this node did not finish in time") from None
