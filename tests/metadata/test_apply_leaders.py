@@ -1,0 +1,138 @@
+"""AlterPartition and ElectLeaders, as apply decides (RULES D2, D3, D8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from logboat.metadata.commands import ElectionType, ElectLeaders, PartitionId
+from logboat.metadata.image import NO_LEADER
+from logboat.metadata.results import Item
+from logboat.wire import ErrorCode
+from tests.metadata.cluster_builder import Cluster, topic_id
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster()
+    cluster.create((1, 2, 3), min_isr=2)
+    return cluster
+
+
+def elect(cluster: Cluster, election: ElectionType, *numbers: int) -> list[Item]:
+    ids = tuple(PartitionId(topic_id("t"), number) for number in numbers)
+    return list(cluster.must(ElectLeaders(cluster.epoch, election, ids)).items)
+
+
+def test_leader_shrinks_and_expands_its_isr(cluster: Cluster) -> None:
+    assert cluster.change_isr(1, 2).partition == cluster.partition()
+    assert cluster.partition().isr == (1, 2)
+    cluster.change_isr(1, 2, 3)
+    assert cluster.partition().isr == (1, 2, 3)
+    assert (cluster.partition().leader_epoch, cluster.partition().partition_epoch) == (0, 2)
+
+
+def test_shrinking_below_the_minimum_keeps_the_leaver_eligible(cluster: Cluster) -> None:
+    cluster.change_isr(1, 2)
+    cluster.change_isr(1)
+    assert (cluster.partition().isr, cluster.partition().elr) == ((1,), (2,))
+    cluster.change_isr(1, 3)
+    assert cluster.partition().elr == ()
+
+
+def test_an_unchanged_isr_grows_no_epoch(cluster: Cluster) -> None:
+    before = cluster.partition()
+    assert cluster.change_isr(1, 2, 3).error == ErrorCode.NONE
+    assert cluster.partition() is before
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+        ({"leader_epoch": 7}, ErrorCode.NOT_CONTROLLER),
+        ({"partition_epoch": 7}, ErrorCode.NOT_CONTROLLER),
+        ({"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
+        ({"by": 2}, ErrorCode.INVALID_REQUEST),
+        ({"member_epochs": {2: 999}}, ErrorCode.INELIGIBLE_REPLICA),
+        ({"member_epochs": {2: -1}}, ErrorCode.NONE),
+    ],
+)
+def test_alter_partition_refuses_as_kafka_does(
+    cluster: Cluster, options: dict[str, int], error: ErrorCode
+) -> None:
+    before = cluster.partition()
+    command = cluster.isr_change((1, 2), **options)  # type: ignore[arg-type]
+    assert cluster.must(command).items[0].error == error
+    assert (cluster.partition() is before) == (error != ErrorCode.NONE)
+
+
+def test_isr_must_hold_the_leader_and_replicas_only_once(cluster: Cluster) -> None:
+    for new_isr in ((2, 3), (1, 2, 2), (1, 9), ()):
+        item = cluster.change_isr(*new_isr)
+        assert item.error == ErrorCode.INVALID_REQUEST, new_isr
+
+
+def test_d3_fenced_or_shutting_down_replicas_do_not_join(cluster: Cluster) -> None:
+    cluster.fence(2)
+    assert cluster.change_isr(1, 2, 3).error == ErrorCode.INELIGIBLE_REPLICA
+    cluster.unfence(2)
+    cluster.shut_down(2)
+    assert cluster.change_isr(1, 2, 3).error == ErrorCode.INELIGIBLE_REPLICA
+
+
+def test_d3_restarted_replica_does_not_join_by_what_its_former_life_fetched(
+    cluster: Cluster,
+) -> None:
+    old = cluster.broker(3).broker_epoch
+    cluster.register(3)
+    cluster.unfence(3)
+    stale = cluster.isr_change((1, 2, 3), member_epochs={3: old})
+    assert cluster.must(stale).items[0].error == ErrorCode.INELIGIBLE_REPLICA
+    assert cluster.change_isr(1, 2, 3).error == ErrorCode.NONE
+
+
+def test_d2_repeated_change_is_refused_by_the_partition_epoch(cluster: Cluster) -> None:
+    command = cluster.isr_change((1, 2))
+    assert cluster.must(command).items[0].error == ErrorCode.NONE
+    assert cluster.must(command).items[0].error == ErrorCode.INVALID_UPDATE_VERSION
+    assert cluster.partition().isr == (1, 2)
+
+
+def test_restarted_leader_cannot_alter_with_its_old_broker_epoch(cluster: Cluster) -> None:
+    command = cluster.isr_change((1, 2))
+    cluster.register(1)
+    assert cluster.apply(command).error == ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_preferred_election_hands_the_lead_back(cluster: Cluster) -> None:
+    cluster.fence(1)
+    assert elect(cluster, ElectionType.PREFERRED, 0)[0].error == (
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    )
+    cluster.unfence(1)
+    cluster.change_isr(1, 2, 3)
+    assert cluster.partition().leader == 2
+    assert elect(cluster, ElectionType.PREFERRED, 0)[0].error == ErrorCode.NONE
+    assert (cluster.partition().leader, cluster.partition().leader_epoch) == (1, 2)
+    assert elect(cluster, ElectionType.PREFERRED, 0)[0].error == ErrorCode.ELECTION_NOT_NEEDED
+
+
+def test_unclean_election_happens_on_request_only(cluster: Cluster) -> None:
+    cluster.change_isr(1, 2)
+    cluster.fence(2)
+    cluster.fence(1)
+    assert (cluster.partition().leader, cluster.partition().elr) == (NO_LEADER, (1, 2))
+    items = elect(cluster, ElectionType.UNCLEAN, 0, 9)
+    assert [item.error for item in items] == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert (cluster.partition().leader, cluster.partition().isr) == (3, (3,))
+    assert elect(cluster, ElectionType.UNCLEAN, 0)[0].error == ErrorCode.ELECTION_NOT_NEEDED
+
+
+def test_unclean_election_without_any_living_replica_is_refused(cluster: Cluster) -> None:
+    for node_id in (3, 2, 1):
+        cluster.fence(node_id)
+    item = elect(cluster, ElectionType.UNCLEAN, 0)[0]
+    assert item.error == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
