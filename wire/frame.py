@@ -28,7 +28,7 @@ class RequestHeader(Message, versions="1-2", flexible="2+", in_place=True):
     api_key: int = int16()
     api_version: int = int16()
     correlation_id: int = int32()
-    client_id: str | None = string(default=None, nullable="0+", classic=True)
+    client_id: str | None = string(nullable="0+", classic=True)
 
 
 class ResponseHeader(Message, versions="0-1", flexible="1+", in_place=True):
