@@ -166,3 +166,8 @@ class Cluster:
 
 def topic_id(name: str) -> UUID:
     return UUID(bytes=name.encode().ljust(16, b"\0")[:16])
+
+
+def new_topic(name: str) -> NewTopic:
+    """One partition on brokers 1 and 2."""
+    return NewTopic(name, topic_id(name), ((1, 2),), MappingProxyType({}), 1, 1, False)

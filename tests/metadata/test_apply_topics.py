@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 
 from logboat.metadata.commands import (
     AlterConfigs,
@@ -12,17 +11,12 @@ from logboat.metadata.commands import (
     CreateTopics,
     DeleteTopics,
     MorePartitions,
-    NewTopic,
     Origin,
     TopicConfigs,
 )
 from logboat.metadata.image import NO_LEADER
 from logboat.wire import ErrorCode
-from tests.metadata.cluster_builder import Cluster, topic_id
-
-
-def new_topic(name: str) -> NewTopic:
-    return NewTopic(name, topic_id(name), ((1, 2),), MappingProxyType({}), 1, 1, False)
+from tests.metadata.cluster_builder import Cluster, new_topic, topic_id
 
 
 def test_new_partition_is_led_by_its_first_living_replica() -> None:
