@@ -21,6 +21,11 @@ SECTOR_BYTES = 512
 
 UNLIMITED = 1 << 50
 
+_CHANGES = (
+    *("create", "append", "write_at", "truncate", "preallocate"),
+    *("make_dirs", "rename", "remove", "remove_tree"),
+)
+
 
 class Keep(Enum):
     """What of the unsynced reaches the platter when power is lost, each file on its own."""
@@ -41,6 +46,11 @@ class DiskCall:
     kind: str
     path: str
     size: int
+
+    @property
+    def changes(self) -> bool:
+        """Whether what a crash leaves differs before and after it."""
+        return self.kind.split()[0] in _CHANGES or self.kind.endswith(" effect")
 
 
 @dataclass(frozen=True, slots=True)
