@@ -49,6 +49,7 @@ class LocalCluster:
         self._directory = directory
         self._settings = settings
         self._ready_seconds = ready_seconds
+        self._keeps_folder = directory is not None
         self._cluster: RunningCluster | None = None
         self._folder: ClusterFolder | None = None
 
@@ -130,6 +131,10 @@ class LocalCluster:
     def is_running(self, node_id: int) -> bool:
         return self._running.children[node_id].poll() is None
 
+    def keep_folder(self) -> None:
+        """Leave the temporary folder where it is: there is something to look at."""
+        self._keeps_folder = True
+
     # What a test does to it
 
     def kill(self, node_id: int) -> None:
@@ -191,6 +196,9 @@ class LocalCluster:
         """Until every replica of every partition is in the ISR, as every living node sees it."""
         self.wait_until(lambda: self._why_not_in_sync(topic), f"{topic} in sync", seconds)
 
+    def is_in_sync(self, topic: str) -> bool:
+        return self._why_not_in_sync(topic) is None
+
     # What it says over HTTP
 
     def get(self, path: str, *, node_id: int | None = None) -> Answer | None:
@@ -240,6 +248,6 @@ class LocalCluster:
         return None
 
     def _remove_folder(self) -> None:
-        if self._directory is None and self._folder is not None:
+        if not self._keeps_folder and self._folder is not None:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self._folder.path)

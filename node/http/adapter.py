@@ -43,12 +43,13 @@ class NodeForHttp:
         clock: Clock,
         image: Callable[[], ClusterImage],
         quorum: Callable[[], RaftStatus],
-        lifecycle: BrokerLifecycle,
+        lifecycle: Callable[[], BrokerLifecycle | None],
         replicas: Replicas,
         controller: ControllerClient,
         forwarder: Forwarder,
     ) -> None:
-        """`controller`: of HTTP's own, since requests on one are answered in order."""
+        """`controller`: of HTTP's own, since requests on one are answered in order. `lifecycle`:
+        None while it is not made yet, because registration tells where HTTP listens."""
         self._node_id = node_id
         self._max_message_bytes = max_message_bytes
         self._clock = clock
@@ -80,9 +81,12 @@ class NodeForHttp:
         reasons = []
         if self._quorum().leader_id is None:
             reasons.append("the quorum has no leader")
-        if (state := self._lifecycle.state) in _STATES:
-            reasons.append(_STATES[state])
-        elif not self._lifecycle.in_session:
+        lifecycle = self._lifecycle()
+        if lifecycle is None:
+            reasons.append(_STATES[BrokerState.UNREGISTERED])
+        elif lifecycle.state in _STATES:
+            reasons.append(_STATES[lifecycle.state])
+        elif not lifecycle.in_session:
             reasons.append("the controller has not answered this node for a session")
         own = image.brokers.get(self._node_id)
         if not reasons and (own is None or own.fenced):

@@ -1,0 +1,192 @@
+"""The demo from start to verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from ..local_cluster import LocalCluster
+from ..log_files import partition_folder, stored_batches
+from ..replica_equality import ReplicaView, first_difference
+from .read_back import Comparison, compare, read_everything
+from .sabotage import cut_batch
+from .source_lines import source_lines
+from .workload import Ack, Workload
+
+TOPIC = "source"
+PARTITIONS = 3
+REPLICAS = 3
+VICTIM_PARTITION = 0
+"""Its leader is killed."""
+
+KILL_FROM = 0.35
+KILL_BEFORE = 0.6
+"""Part of the records that is produced at most before the kill, so that acknowledgements, which
+come in batches, cannot run past 70 % between two looks."""
+
+ISR_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    held: bool
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Failover:
+    """What the kill cost."""
+
+    leaderless_seconds: float
+    rejoin_seconds: float
+
+
+def run_demo(records: int, *, sabotage: bool) -> Verdict:
+    """Raises NotInTime or RuntimeError when it cannot be finished. No process is left."""
+    lines = source_lines(records)
+    with LocalCluster(nodes=3) as cluster:
+        print(f"3 nodes on {cluster.bootstrap_servers}", flush=True)
+        _create_topic(cluster)
+        workload = Workload(cluster.bootstrap_servers, TOPIC, lines)
+        failover = _kill_and_restart(cluster, workload)
+        workload.finish()
+        if workload.failures:
+            print(f"{len(workload.failures)} records were given up: {workload.failures[0]}")
+        cluster.wait_in_sync(TOPIC)
+        print(f"{workload.acknowledged} records acknowledged; every replica is in sync", flush=True)
+        differences = _differences(cluster)
+        if sabotage:
+            _sabotage(cluster, workload)
+        everything = read_everything(cluster.bootstrap_servers, TOPIC, PARTITIONS)
+        comparison = compare(workload, lines, everything)
+        comparison.complaints += differences
+        for complaint in comparison.complaints:
+            print(f"  {complaint}")
+        if not comparison.held and not sabotage:
+            cluster.keep_folder()
+            print(f"  the nodes' folders are kept in {cluster.folder.path}")
+    return _verdict(comparison, failover)
+
+
+def _create_topic(cluster: LocalCluster) -> None:
+    body = {"name": TOPIC, "partitions": PARTITIONS, "replication_factor": REPLICAS}
+    answer = cluster.post("/api/v1/topics", body)
+    if answer is None or answer.status != 201:
+        raise RuntimeError(f"topic {TOPIC} was not created: {answer}")
+    cluster.wait_in_sync(TOPIC)
+
+
+def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
+    size = workload.size
+    workload.run_until(
+        lambda: workload.acknowledged >= KILL_FROM * size,
+        "a third of the records acknowledged",
+        up_to=int(KILL_BEFORE * size),
+    )
+    victim = cluster.leader_of(TOPIC, VICTIM_PARTITION)
+    part = 100 * workload.acknowledged / size
+    print(f"SIGKILL for node {victim}, leader of partition {VICTIM_PARTITION}, at {part:.0f} %")
+    produced_before = workload.produced
+    acks: list[Ack] = []
+    workload.listen(lambda ack: acks.append(ack) if ack.partition == VICTIM_PARTITION else None)
+    killed_at = time.monotonic()
+    cluster.kill(victim)
+    # A record produced after the kill can only have been acknowledged by the new leader.
+    workload.run_until(
+        lambda: bool(acks) and acks[-1].number >= produced_before, "a new leader's acknowledgement"
+    )
+    started_at = time.monotonic()
+    cluster.start(victim, wait=False)
+    workload.run_until(
+        _now_and_then(lambda: cluster.is_in_sync(TOPIC)), f"node {victim} back in the ISR"
+    )
+    rejoined_at = time.monotonic()
+    workload.listen(lambda ack: None)
+    first_ack = min(ack.at for ack in acks if ack.offset >= _first_of_next_leader(cluster, victim))
+    print(f"node {victim} is back in the ISR")
+    return _Failover(first_ack - killed_at, rejoined_at - started_at)
+
+
+def _first_of_next_leader(cluster: LocalCluster, victim: int) -> int:
+    """The first offset that was appended after the victim led: answers that were on their way
+    when it died came in after the kill, but for offsets below this one."""
+    survivor = next(node_id for node_id in cluster.node_ids if node_id != victim)
+    folder = partition_folder(cluster.data_dir(survivor), TOPIC, VICTIM_PARTITION)
+    first_epoch = None
+    for batch in stored_batches(folder):
+        if first_epoch is None:
+            first_epoch = batch.leader_epoch
+        if batch.leader_epoch > first_epoch:
+            return batch.base_offset
+    raise RuntimeError(f"{folder} holds one leader epoch only")
+
+
+def _now_and_then(look: Callable[[], bool]) -> Callable[[], bool]:
+    """Ask at most every ISR_LOOK_SECONDS: the answer costs the nodes a request."""
+    next_look = 0.0
+
+    def looked() -> bool:
+        nonlocal next_look
+        if time.monotonic() < next_look:
+            return False
+        next_look = time.monotonic() + ISR_LOOK_SECONDS
+        return look()
+
+    return looked
+
+
+def _differences(cluster: LocalCluster) -> list[str]:
+    """What the replicas do not agree on, from their files."""
+    found = []
+    for partition in range(PARTITIONS):
+        cluster.wait_until(partial(_why_uneven, cluster, partition), "even watermarks")
+        difference = first_difference(_replicas(cluster, partition))
+        if difference is not None:
+            found.append(f"partition {partition}: {difference}")
+    return found
+
+
+def _why_uneven(cluster: LocalCluster, partition: int) -> str | None:
+    """Followers learn the watermark with their next fetch: soon, when nobody writes."""
+    replicas = _replicas(cluster, partition)
+    watermarks = {node_id: replica.high_watermark for node_id, replica in replicas.items()}
+    return None if len(set(watermarks.values())) == 1 else f"watermarks by node: {watermarks}"
+
+
+def _replicas(cluster: LocalCluster, partition: int) -> dict[int, ReplicaView]:
+    views = {}
+    for node_id in cluster.node_ids:
+        answer = cluster.get(f"/api/v1/topics/{TOPIC}", node_id=node_id)
+        if answer is None or answer.status != 200:
+            raise RuntimeError(f"node {node_id} does not describe {TOPIC}: {answer}")
+        local = answer.body["partitions"][partition]["local"]
+        folder = partition_folder(cluster.data_dir(node_id), TOPIC, partition)
+        views[node_id] = ReplicaView(folder, local["log_start_offset"], local["high_watermark"])
+    return views
+
+
+def _sabotage(cluster: LocalCluster, workload: Workload) -> None:
+    last = workload.last_ack
+    assert last is not None
+    for node_id in cluster.node_ids:
+        cluster.kill(node_id)
+    data_dirs = [cluster.data_dir(node_id) for node_id in cluster.node_ids]
+    count = cut_batch(data_dirs, TOPIC, last.partition, last.offset)
+    print(f"SABOTAGE: the last {count} records of partition {last.partition} are cut out of all")
+    for node_id in cluster.node_ids:
+        cluster.start(node_id, wait=False)
+    cluster.wait_ready()
+    cluster.wait_in_sync(TOPIC)
+
+
+def _verdict(comparison: Comparison, failover: _Failover) -> Verdict:
+    counts = f"acknowledged={comparison.acknowledged} read={comparison.read} lost={comparison.lost}"
+    if not comparison.held:
+        return Verdict(False, f"demo: violation | {counts}")
+    return Verdict(
+        True,
+        f"demo: held | {counts} leaderless_s={failover.leaderless_seconds:.2f} "
+        f"rejoin_s={failover.rejoin_seconds:.2f}",
+    )
