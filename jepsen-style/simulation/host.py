@@ -97,6 +97,12 @@ class Host:
         self.world.note(f"kill {self.name}.{self.incarnation}")
         self._end()
 
+    def exit(self, error: BaseException) -> None:
+        """The process ends itself on the spot because of `error`; see `World.on_host_ended`."""
+        if self.alive:
+            self._ended_by(error)
+            self._end()
+
     def power_off(self, keep: Keep = Keep.ANY) -> None:
         """The machine loses power. Peers hear nothing; `keep` says what of the unsynced remains."""
         if not self.powered:
@@ -148,10 +154,13 @@ class Host:
     def _on_main_done(self, task: asyncio.Task[Any]) -> None:
         if self.loop.dead or task.cancelled():
             return
-        self.exit_error = task.exception()
-        self.world.note(f"exit {self.name}.{self.incarnation}")
-        self.world.host_ended(self, self.exit_error)
+        self._ended_by(task.exception())
         self._end(raise_inside=False)
+
+    def _ended_by(self, error: BaseException | None) -> None:
+        self.exit_error = error
+        self.world.note(f"exit {self.name}.{self.incarnation}")
+        self.world.host_ended(self, error)
 
     def _end(self, *, raise_inside: bool = True) -> None:
         loop = self.loop

@@ -302,6 +302,27 @@ def test_an_exception_of_main_fails_the_run_unless_it_is_expected() -> None:
         assert isinstance(host.exit_error, ValueError)
 
 
+def test_a_process_that_ends_itself_runs_nothing_more() -> None:
+    after: list[str] = []
+
+    async def main(host: Host) -> None:
+        try:
+            host.exit(ValueError("a broken invariant"))
+            after.append("went on")
+        except Exception:
+            after.append("caught")
+
+    with World(1) as world:
+        ended: list[str] = []
+        world.on_host_ended = lambda host, error: ended.append(f"{host.name}: {error}")
+        host = world.host("n1")
+        host.start(main)
+        world.run(1)
+        assert not host.alive
+        assert ended == ["n1: a broken invariant"]
+    assert after == []
+
+
 def test_an_exception_nobody_catches_fails_the_run() -> None:
     def explode() -> None:
         raise KeyError("lost")
