@@ -1,0 +1,160 @@
+"""`python -m logboat.node --config node.toml`: a node with the real clock, disk, chance and loop.
+
+The only place that reads the environment, files outside the data directory, and signals.
+Exit status: 0 stopped in order, 1 failed, 2 usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from random import SystemRandom
+
+from ..seam import Fatal, SystemClock
+from .config import ConfigRefused, NodeConfig
+from .config_file import read_settings, render_defaults
+
+logger = logging.getLogger("logboat.node")
+
+ADDRESSES_FILE = "addresses.json"
+
+
+def main() -> int:
+    arguments = _arguments()
+    if arguments.print_config:
+        print(render_defaults(), end="")
+        return 0
+    logging.basicConfig(
+        level=os.environ.get("LOGBOAT_LOG_LEVEL", "INFO").upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        config = load(arguments.config)
+    except ConfigRefused as error:
+        return _failed(f"{arguments.config}: {error}")
+    if arguments.check_config:
+        return 0
+    return run(config, report_to=os.path.join(os.path.dirname(arguments.config), ADDRESSES_FILE))
+
+
+def load(path: str) -> NodeConfig:
+    """The node's configuration and the cluster's secret. Raises ConfigRefused."""
+    given = read_settings(_read(path).decode("utf-8", "replace"))
+    secret_file = given.get("cluster.secret.file")
+    secret = _read(secret_file).strip() if secret_file else b""
+    if secret_file and not secret:
+        raise ConfigRefused(f"cluster.secret.file {secret_file} is empty")
+    return NodeConfig.of(given, secret=secret)
+
+
+def run(config: NodeConfig, *, report_to: str) -> int:
+    """Run the node to its end; the status of the process."""
+    # Late, so that --print-config and a wrong configuration answer at once.
+    from ..partitions.storage import DirectoryRefused
+    from ..seam.real_disk import RealDisk
+    from .listener import CannotListen
+    from .report import NodeAddresses
+    from .run import run_node
+
+    if ignored := config.without_effect:
+        logger.warning("settings without effect here: %s", ", ".join(ignored))
+
+    def on_listening(addresses: NodeAddresses) -> None:
+        _write_atomically(report_to, json.dumps(addresses.as_document(os.getpid())))
+        # What lives now lives as long as the process: collections need not look at it (F1).
+        gc.collect()
+        gc.freeze()
+
+    async def node() -> None:
+        await run_node(
+            config,
+            RealDisk(),
+            SystemClock(),
+            SystemRandom(),
+            stop=_stop_on_signals(),
+            on_listening=on_listening,
+            on_fatal=_end_at_once,
+        )
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(node())
+    except (CannotListen, DirectoryRefused, Fatal) as error:
+        return _failed(str(error))
+    except OSError as error:
+        return _failed(f"{error.filename or config.log_directory}: {error.strerror}")
+    return 0
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """The first SIGTERM or SIGINT asks for an orderly stop, the second ends at once."""
+    stop = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    return stop
+
+
+def _end_at_once(error: BaseException) -> None:
+    """No cleaning up: after a broken invariant nothing that would still be written is trusted."""
+    _failed(str(error) or type(error).__name__)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _failed(sentence: str) -> int:
+    print(f"logboat node: {sentence}", file=sys.stderr)
+    return 1
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise ConfigRefused(f"cannot read {path}: {error.strerror}") from error
+
+
+def _write_atomically(path: str, text: str) -> None:
+    temporary = f"{path}.tmp"
+    with open(temporary, "w") as file:
+        file.write(text + "\n")
+    os.replace(temporary, path)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m logboat.node", description="Run one node.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--config", metavar="NODE.TOML", help="the node's settings")
+    what.add_argument(
+        "--print-config", action="store_true", help="print every setting with its default"
+    )
+    parser.add_argument(
+        "--check-config", action="store_true", help="say whether the settings are legal, and end"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""`groups.OffsetStore` over the replicas of this node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from ..groups import OFFSETS_TOPIC
+from ..partitions.replicas import Replicas, Role
+from ..seam import Buffer
+from ..wire import ErrorCode
+
+READ_BYTES = 1 << 20
+"""Bytes of log per step of loading: each fits into a turn of the loop (RULES F1)."""
+
+WATERMARK_POLL_S = 0.01
+
+
+class ReplicatedOffsets:
+    """A partition of `__consumer_offsets` that this node leads."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+
+    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
+        outcome = await self._replicas.append(
+            OFFSETS_TOPIC, partition, records, deadline=deadline, acks=-1
+        )
+        return outcome.error
+
+    async def read(self, partition: int) -> AsyncIterator[Buffer]:
+        """From the log's start to its end now; ends when all of that is committed.
+
+        Raises LookupError when this node no longer leads the partition in the epoch of the start.
+        """
+        offset, end, epoch = self._bounds(partition)
+        while offset < end:
+            chunk = self._replicas.read_local(OFFSETS_TOPIC, partition, offset, READ_BYTES)
+            if not chunk.size:
+                raise LookupError(f"{OFFSETS_TOPIC}-{partition} ends at {offset} before {end}")
+            for part in chunk.parts:
+                yield part
+            offset = chunk.next_offset
+            await asyncio.sleep(0)
+        # A poll, since it happens once for each leadership and ends within a replication round.
+        while not self._committed(partition, end, epoch):  # noqa: ASYNC110
+            await asyncio.sleep(WATERMARK_POLL_S)
+
+    def _bounds(self, partition: int) -> tuple[int, int, int]:
+        state = self._replicas.partition_state(OFFSETS_TOPIC, partition)
+        if state is None or state.role is not Role.LEADER:
+            raise LookupError(f"{OFFSETS_TOPIC}-{partition} is not led here")
+        return state.log_start_offset, state.log_end_offset, state.leader_epoch
+
+    def _committed(self, partition: int, end: int, epoch: int) -> bool:
+        state = self._replicas.partition_state(OFFSETS_TOPIC, partition)
+        if state is None or state.role is not Role.LEADER or state.leader_epoch != epoch:
+            raise LookupError(f"{OFFSETS_TOPIC}-{partition} is not led here any more")
+        return state.high_watermark >= end

@@ -1,0 +1,174 @@
+"""The way to the other nodes: authenticated channels that carry Kafka requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import cast
+
+from ..metadata.commands import Origin
+from ..metadata.controller import ControllerAnswer
+from ..metadata.image import ClusterImage
+from ..partitions.peer import PeerLost
+from ..raftlog import Channel, ChannelClosed, Credential, HandshakeFailed, dial
+from ..wire import (
+    ApiKey,
+    Message,
+    RequestHeader,
+    WireError,
+    decode_response,
+    encode_request,
+)
+from .addresses import Address
+from .internode_frame import KAFKA_SERVICE, split_answer, with_origin
+
+MAX_WAITING = 10_000
+"""Unanswered requests on one channel; further ones raise PeerLost."""
+
+INTERNODE_CLIENT_ID = "internode"
+
+
+class InternodePeer:
+    """`partitions.peer.Peer` over one channel. Closed by its first failure or missed deadline:
+    answers come in order, so nothing behind a lost one can be waited for in time."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._next_correlation = 0
+        self._waiting: deque[tuple[RequestHeader, asyncio.Future[ControllerAnswer[Message]]]] = (
+            deque()
+        )
+        self._lost: str | None = None
+        channel.set_receiver(self._on_frame, self._on_close)
+
+    @property
+    def closed(self) -> bool:
+        return self._lost is not None
+
+    async def request(
+        self, api_key: ApiKey, version: int, request: object, deadline: float
+    ) -> object:
+        """The decoded response; `deadline` is the loop's time. Raises PeerLost."""
+        return (await self.ask(api_key, version, cast(Message, request), deadline)).response
+
+    async def ask(
+        self,
+        api_key: ApiKey,
+        version: int,
+        request: Message,
+        deadline: float,
+        origin: Origin | None = None,
+    ) -> ControllerAnswer[Message]:
+        """The response with the metadata index it depends on. Raises PeerLost."""
+        if self._lost is not None:
+            raise PeerLost(self._lost)
+        if len(self._waiting) >= MAX_WAITING:
+            raise PeerLost(f"{MAX_WAITING} requests wait for {self._channel}")
+        header = RequestHeader(
+            api_key=api_key,
+            api_version=version,
+            correlation_id=self._next_correlation,
+            client_id=INTERNODE_CLIENT_ID,
+        )
+        self._next_correlation = (self._next_correlation + 1) & 0x7FFF_FFFF
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[ControllerAnswer[Message]] = loop.create_future()
+        epoch, sequence = (origin.broker_epoch, origin.sequence) if origin else (0, 0)
+        try:
+            self._channel.send(with_origin(epoch, sequence, encode_request(header, request)))
+        except ChannelClosed as error:
+            self._lose(str(error))
+            raise PeerLost(str(error)) from error
+        self._waiting.append((header, answered))
+        timer = loop.call_at(deadline, self._lose, f"no answer to {api_key.name} in time")
+        try:
+            return await answered
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        self._lose("closed here")
+
+    def _on_frame(self, payload: memoryview) -> None:
+        if not self._waiting:
+            self._lose("an answer to nothing")
+            return
+        header, answered = self._waiting.popleft()
+        try:
+            index, body = split_answer(payload)
+            response = decode_response(header, body)
+        except WireError as error:
+            self._fail(answered, f"a malformed answer: {error}")
+            self._lose(f"a malformed answer: {error}")
+            return
+        if not answered.done():
+            answered.set_result(ControllerAnswer(response, index))
+
+    def _on_close(self) -> None:
+        self._lose("the channel was closed")
+
+    def _lose(self, reason: str) -> None:
+        if self._lost is not None:
+            return
+        self._lost = f"node {self._channel.peer.node_id}: {reason}"
+        self._channel.close()
+        waiting, self._waiting = self._waiting, deque()
+        for _, answered in waiting:
+            self._fail(answered, self._lost)
+
+    @staticmethod
+    def _fail(answered: asyncio.Future[ControllerAnswer[Message]], reason: str) -> None:
+        if not answered.done():
+            answered.set_exception(PeerLost(reason))
+
+
+class Peers:
+    """`partitions.peer.PeerConnector`: finds and dials nodes. Every channel is its caller's own."""
+
+    def __init__(
+        self,
+        *,
+        credential: Credential,
+        voters: Mapping[int, Address],
+        image: Callable[[], ClusterImage],
+        rng: Random,
+        on_refused: Callable[[int], None],
+    ) -> None:
+        self._credential = credential
+        self._voters = voters
+        self._image = image
+        self._rng = rng
+        self._on_refused = on_refused
+
+    async def connect(self, node_id: int, deadline: float) -> InternodePeer:
+        """Raises PeerLost."""
+        host, port = self._address_of(node_id)
+        try:
+            channel = await dial(
+                host,
+                port,
+                credential=self._credential,
+                service=KAFKA_SERVICE,
+                expected_node_id=node_id,
+                rng=self._rng,
+                deadline=deadline,
+            )
+        except ConnectionRefusedError as error:
+            # Nobody listens: the process is dead, and the controller may say so (RULES B4).
+            self._on_refused(node_id)
+            raise PeerLost(f"node {node_id} at {host}:{port} refuses connections") from error
+        except (OSError, TimeoutError, HandshakeFailed) as error:
+            raise PeerLost(f"node {node_id} at {host}:{port}: {error}") from error
+        return InternodePeer(channel)
+
+    def _address_of(self, node_id: int) -> tuple[str, int]:
+        broker = self._image().brokers.get(node_id)
+        if broker is not None:
+            return broker.internode.host, broker.internode.port
+        # Before its first registration a voter is known from the configuration.
+        voter = self._voters.get(node_id)
+        if voter is None:
+            raise PeerLost(f"node {node_id} is not known")
+        return voter.host, voter.port

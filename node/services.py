@@ -1,0 +1,47 @@
+"""What handlers may ask. Filled by `run.py`; everything here outlives every connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..groups import GroupCoordinator
+from ..metadata.image import BrokerImage, ClusterImage
+from ..metadata.machine import MetadataMachine
+from ..partitions.replicas import Replicas
+from ..seam import Clock
+from .config import NodeConfig
+from .controller_apis import ControllerApis
+from .controller_client import ControllerClient
+from .producer_ids import ProducerIds
+from .topic_creation import TopicCreation
+
+
+@dataclass(slots=True)
+class Services:
+    config: NodeConfig
+    clock: Clock
+    machine: MetadataMachine
+    replicas: Replicas
+    groups: GroupCoordinator
+    controller: ControllerClient
+    """The active controller, wherever it is: for what clients ask of it."""
+    own_controller: ControllerApis
+    """The controller of this node: for what other nodes ask of it."""
+    producer_ids: ProducerIds
+    topic_creation: TopicCreation
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.machine.image
+
+    def live_brokers(self) -> list[BrokerImage]:
+        """Unfenced brokers by node id."""
+        return [broker for _, broker in sorted(self.image.brokers.items()) if not broker.fenced]
+
+    def controller_id_for_clients(self) -> int:
+        """Any living broker will do, for every node forwards; the active one saves a step."""
+        image = self.image
+        controller = image.brokers.get(image.controller_id)
+        if controller is not None and not controller.fenced:
+            return image.controller_id
+        return next((broker.node_id for broker in self.live_brokers()), -1)
