@@ -1,39 +1,18 @@
-"""Clusters of fake nodes: real processes and ports, no broker."""
+"""Clusters of fake nodes."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from logboat.client.cluster import launch
 from logboat.client.cluster.folder import ClusterFolder
-
-FAKE_NODE = Path(__file__).with_name("fake_node.py")
+from tests.client.fake_nodes import fake_nodes
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterFolder]:
-    """A folder whose nodes are fakes; whatever runs at the end is killed."""
-
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start_fake(folder: ClusterFolder, node_id: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(FAKE_NODE), "logboat.node", "--config"]
-        with open(folder.node_log(node_id), "ab") as log:
-            child = subprocess.Popen(
-                [*command, folder.node_config(node_id)], stdout=log, stderr=log, env=os.environ
-            )
-        started.append(child)
-        return child
-
-    monkeypatch.setattr(launch, "start_node", start_fake)
-    cluster_folder = ClusterFolder.at(str(tmp_path / "data"))
-    yield cluster_folder
-    for child in started:
-        child.kill()
-        child.wait()
+    """A folder whose nodes are fakes."""
+    with fake_nodes(monkeypatch):
+        yield ClusterFolder.at(str(tmp_path / "data"))
