@@ -1,15 +1,23 @@
-"""All replicas of this node: the one door for requests, image changes and the groups part."""
+"""All replicas of this node: the one door for requests, image changes and the groups part.
+
+The image says what should be here. Opening and deleting logs takes time and runs in order per
+partition folder; everything else follows the image at once, in log order.
+
+RULES B1: until the image has reached this process's own registration, it may still name leaderships
+of the process before. So nobody gets a role before that; the logs are opened meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from random import Random
 from uuid import UUID
 
-from ..metadata.image import ImageChange
-from ..seam import Buffer, Clock, Disk, OnFatal
+from ..metadata.image import NO_LEADER, ClusterImage, ImageChange, TopicImage
+from ..seam import Buffer, Clock, Disk, OnFatal, TaskScope
 from ..wire import ErrorCode
 from ..wire.messages.fetch import FetchRequest, FetchResponse
 from ..wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -18,40 +26,49 @@ from ..wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
+from .fetch import Fetches
+from .fetch_session import FetchSessions
+from .fetcher import Fetchers, LeaderFetcher
+from .isr_proposal import IsrProposal
+from .isr_sender import IsrSender
+from .list_offsets import list_offsets
+from .offset_for_leader_epoch import offset_for_leader_epoch
+from .ordered_work import OrderedWork
+from .partition import Partition, Surroundings
 from .peer import AlterPartitionSender, PeerConnector
+from .produce import produce
 from .replication_config import ReplicationConfig
-from .storage import LogDirectory, LogRead
+from .roles import OnLeadership, PartitionState, Refused, ReplicationCounters, Role
+from .storage import (
+    LogConfig,
+    LogDirectory,
+    LogRead,
+    PartitionLog,
+    RecordsRejected,
+    StorageFailed,
+    StoredLog,
+)
+from .waiting_room import PendingAnswers
 
+logger = logging.getLogger(__name__)
 
-class Role(Enum):
-    OFFLINE = "offline"
-    LEADER = "leader"
-    FOLLOWER = "follower"
+Key = tuple[str, int]
 
+OPENING_AT_ONCE = 4
+"""Logs recovered side by side."""
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
-    topic: str
-    partition: int
-    topic_id: UUID
-    role: Role
-    leader_id: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    high_watermark: int
-    log_start_offset: int
-    log_end_offset: int
-    synced_offset: int
+OWED_FOR_SECONDS = 5.0
+"""How long a new leader expects its followers' first fetch any moment."""
+
+NO_BROKER_EPOCH = -1
 
 
 @dataclass(frozen=True, slots=True)
 class AppendOutcome:
     error: ErrorCode
     base_offset: int = -1
-
-
-OnLeadership = Callable[[str, int, bool, int], None]
-"""(topic, partition, leader?, leader epoch)."""
+    """-1 with an error. After REQUEST_TIMED_OUT or NOT_LEADER_OR_FOLLOWER the records may be in the
+    log all the same."""
 
 
 class Replicas:
@@ -69,56 +86,408 @@ class Replicas:
         peers: PeerConnector,
         on_fatal: OnFatal,
     ) -> None:
-        raise NotImplementedError
+        self.counters = ReplicationCounters()
+        self._node_id = node_id
+        self._directory = log_directory
+        self._config = config
+        self._static_configs = dict(broker_configs)
+        self._rng = rng
+        self._broker_epoch = NO_BROKER_EPOCH
+        self._image: ClusterImage | None = None
+        self._started = False
+        self._registered = False
+        self._stored: dict[Key, StoredLog] = {}
+        """Folders found at start that no partition has taken yet."""
+        self._assigned: dict[Key, UUID] = {}
+        """What the image gives this node, by name -> topic id."""
+        self._hosted: dict[Key, Partition] = {}
+        """Those with an open log."""
+        self._failed: dict[Key, str] = {}
+        """Those whose log could not be opened."""
+        self._owed: dict[int, dict[Partition, float]] = {}
+        """Replica id -> partitions led here that it should fetch any moment -> until when."""
+        self._on_leadership: list[OnLeadership] = []
+        self._scope = TaskScope(on_fatal)
+        self._work = OrderedWork(self._scope)
+        self._opening = asyncio.Semaphore(OPENING_AT_ONCE)
+        self._isr_sender = IsrSender(
+            node_id,
+            controller,
+            broker_epoch=lambda: self._broker_epoch,
+            timeout_ms=config.alter_partition_timeout_ms,
+            rng=rng,
+        )
+        self._fetchers = Fetchers(
+            self._scope,
+            lambda leader_id: LeaderFetcher(
+                leader_id,
+                node_id=node_id,
+                broker_epoch=lambda: self._broker_epoch,
+                peers=peers,
+                config=config,
+                rng=rng,
+            ),
+            config.num_replica_fetchers,
+        )
+        self._sessions = FetchSessions(
+            slots=config.session_cache_slots, eviction_ms=config.session_eviction_ms, rng=rng
+        )
+        self._fetches = Fetches(
+            self,
+            self._sessions,
+            max_bytes=config.fetch_max_bytes,
+            on_replica_fetch=self._on_replica_fetch,
+            owes=self._owes,
+        )
+        self._surroundings = Surroundings(
+            node_id=node_id,
+            config=config,
+            clock=clock,
+            counters=self.counters,
+            propose_isr=self._propose_isr,
+            on_role=self._on_role,
+        )
+
+    # Life.
 
     async def start(self) -> None:
-        raise NotImplementedError
+        """Look at what is in the data directory. Images may come before and after."""
+        self._started = True
+        self._stored = {
+            (stored.topic, stored.partition): stored for stored in self._directory.stored_logs()
+        }
+        self._scope.spawn(self._isr_sender.run(), name="send ISR proposals")
+        self._scope.spawn(self._watch_lag(), name="watch ISR members")
+        self._scope.spawn(self._checkpoint_regularly(), name="checkpoint high watermarks")
+        if self._image is not None:
+            self._host_assigned(self._image)
+            self._maybe_register()
 
     async def stop(self) -> None:
-        raise NotImplementedError
-
-    def on_image(self, change: ImageChange) -> None:
-        raise NotImplementedError
+        """Everybody who waits is answered, every log is synced and closed, checkpoints written."""
+        watermarks = self._high_watermarks()
+        await self._scope.close()
+        for partition in self._hosted.values():
+            await partition.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        await self._directory.checkpoint(watermarks)
+        await self._directory.close_logs()
 
     def set_broker_epoch(self, epoch: int) -> None:
-        raise NotImplementedError
-
-    def subscribe_leadership(self, on_leadership: OnLeadership) -> None:
-        raise NotImplementedError
+        """This process's registration: the index of its RegisterBroker command."""
+        self._broker_epoch = epoch
+        self._maybe_register()
 
     async def wait_recovered(self) -> None:
-        """Every log that the image gives this node is open (before asking to be unfenced)."""
-        raise NotImplementedError
+        """Every log that the image gives this node is open, or is known not to open: the moment to
+        ask to be unfenced."""
+        await self._work.wait_idle()
+
+    def subscribe_leadership(self, on_leadership: OnLeadership) -> None:
+        self._on_leadership.append(on_leadership)
+
+    # The image.
+
+    @property
+    def image(self) -> ClusterImage:
+        """The newest. Raises Refused before the first."""
+        if self._image is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self._image
+
+    def on_image(self, change: ImageChange) -> None:
+        """In log order. Never blocks: opening and deleting logs is queued per partition."""
+        self._image = image = change.after
+        if not self._started:
+            return
+        for topic in change.deleted_topics:
+            for number in range(len(topic.partitions)):
+                self._unassign(
+                    (topic.name, number), topic.topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+        for topic in change.changed_topics:
+            self._follow_topic(topic, image)
+        if change.before.configs != image.configs:
+            self._update_configs(self._hosted)
+        else:
+            changed = {
+                topic.name
+                for topic in change.changed_topics
+                if (before := change.before.topics.get(topic.name)) is None
+                or before.configs != topic.configs
+            }
+            self._update_configs([key for key in self._hosted if key[0] in changed])
+        if change.changed_brokers and self._registered:
+            self._tell_leaders(image)
+        self._maybe_register()
+
+    def _follow_topic(self, topic: TopicImage, image: ClusterImage) -> None:
+        for number, partition in enumerate(topic.partitions):
+            key = (topic.name, number)
+            if self._node_id not in partition.replicas:
+                self._unassign(key, topic.topic_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            elif self._assigned.get(key) != topic.topic_id:
+                self._assigned[key] = topic.topic_id
+                self._work.enqueue(key, lambda key=key: self._open(key, topic.topic_id))  # type: ignore[misc]
+            elif self._registered and (hosted := self._hosted.get(key)) is not None:
+                hosted.on_image(topic, image)
+
+    def _host_assigned(self, image: ClusterImage) -> None:
+        for topic in image.topics.values():
+            self._follow_topic(topic, image)
+
+    def _unassign(self, key: Key, topic_id: UUID, error: ErrorCode) -> None:
+        if self._assigned.get(key) == topic_id:
+            del self._assigned[key]
+            self._work.enqueue(key, lambda: self._delete(key, error))
+
+    def _tell_leaders(self, image: ClusterImage) -> None:
+        """Who may join an ISR depends on the brokers (RULES D3)."""
+        for partition in self._hosted.values():
+            topic = image.topics.get(partition.topic)
+            if (
+                partition.leader is not None
+                and topic is not None
+                and topic.topic_id == partition.topic_id
+            ):
+                partition.on_image(topic, image)
+
+    def _maybe_register(self) -> None:
+        image = self._image
+        if (
+            self._registered
+            or not self._started
+            or image is None
+            or self._broker_epoch == NO_BROKER_EPOCH
+            or image.index < self._broker_epoch
+        ):
+            return
+        self._registered = True
+        for partition in list(self._hosted.values()):
+            self._tell(partition)
+        for key in [key for key in self._stored if key not in self._assigned]:
+            stored = self._stored.pop(key)
+            self._work.enqueue(key, lambda stored=stored: self._set_aside(stored))  # type: ignore[misc]
+
+    def _tell(self, partition: Partition) -> None:
+        """Give it the newest image, if that is still about it."""
+        topic = self.image.topics.get(partition.topic)
+        if topic is not None and topic.topic_id == partition.topic_id:
+            partition.on_image(topic, self.image)
+
+    # Logs.
+
+    def _config_of(self, topic: TopicImage) -> LogConfig:
+        """The topic's settings over the node's over the cluster's over those of the file."""
+        configs = self.image.configs
+        brokers = {
+            **self._static_configs,
+            **configs.get("", {}),
+            **configs.get(str(self._node_id), {}),
+        }
+        return LogConfig.resolve(topic.configs, brokers)
+
+    def _update_configs(self, keys: Mapping[Key, Partition] | list[Key]) -> None:
+        for key in keys:
+            partition = self._hosted[key]
+            topic = self.image.topics.get(partition.topic)
+            if topic is not None and topic.topic_id == partition.topic_id:
+                partition.log.update_config(self._config_of(topic))
+
+    async def _open(self, key: Key, topic_id: UUID) -> None:
+        if self._assigned.get(key) != topic_id:
+            return  # Deleted meanwhile.
+        topic = self.image.topics[key[0]]
+        try:
+            async with self._opening:
+                log = await self._open_log(key, topic_id, self._config_of(topic))
+        except (OSError, StorageFailed) as error:
+            logger.error("the log of %s-%d does not open: %s", *key, error)
+            self._failed[key] = str(error)
+            return
+        if log.damage is not None:
+            logger.error("%s", log.damage)
+        watermark = self._directory.high_watermarks.get(key, 0)
+        partition = Partition(log, self._surroundings, watermark)
+        self._hosted[key] = partition
+        if self._registered:
+            self._tell(partition)
+
+    async def _open_log(self, key: Key, topic_id: UUID, config: LogConfig) -> PartitionLog:
+        stored = self._stored.pop(key, None)
+        if stored is not None and stored.topic_id == topic_id:
+            return await self._directory.open_log(stored, config)
+        if stored is not None:
+            # Another topic of that name, deleted while this node was down.
+            await self._directory.set_stray(stored)
+        return await self._directory.create_log(*key, topic_id, config)
+
+    async def _delete(self, key: Key, error: ErrorCode) -> None:
+        self._failed.pop(key, None)
+        partition = self._hosted.pop(key, None)
+        if partition is not None:
+            await partition.close(error)
+            await self._directory.delete_log(*key)
+
+    async def _set_aside(self, stored: StoredLog) -> None:
+        logger.warning("%s is not assigned to this node: set aside", stored.directory)
+        await self._directory.set_stray(stored)
+
+    # Roles.
+
+    def _on_role(self, partition: Partition) -> None:
+        follower = partition.follower
+        if follower is not None and follower.leader_id != NO_LEADER:
+            self._fetchers.follow(partition, follower)
+        else:
+            self._fetchers.leave(partition)
+        for owed in self._owed.values():
+            owed.pop(partition, None)
+        if partition.leader is not None:
+            self._expect_followers(partition, partition.leader.replicas)
+        for on_leadership in self._on_leadership:
+            on_leadership(
+                partition.topic,
+                partition.partition,
+                partition.role is Role.LEADER,
+                partition.leader_epoch,
+            )
+
+    def _expect_followers(self, partition: Partition, replicas: tuple[int, ...]) -> None:
+        """They will fetch from here as soon as they know. Their long polls for other partitions,
+        under way or to come, must not keep them from it: that is time without a commit."""
+        until = asyncio.get_running_loop().time() + OWED_FOR_SECONDS
+        for replica_id in replicas:
+            if replica_id != self._node_id:
+                self._owed.setdefault(replica_id, {})[partition] = until
+                self._fetches.hasten(replica_id)
+
+    def _on_replica_fetch(self, partition: Partition, replica_id: int) -> None:
+        owed = self._owed.get(replica_id)
+        if owed:
+            owed.pop(partition, None)
+
+    def _owes(self, replica_id: int) -> bool:
+        owed = self._owed.get(replica_id)
+        if not owed:
+            return False
+        now = asyncio.get_running_loop().time()
+        for partition in [partition for partition, until in owed.items() if until <= now]:
+            del owed[partition]
+        return bool(owed)
+
+    def _propose_isr(self, partition: Partition, proposal: IsrProposal) -> None:
+        leader = partition.leader
+        self._isr_sender.submit(
+            partition.topic_id,
+            partition.partition,
+            proposal,
+            on_decided=partition.on_proposal_answered,
+            still_wanted=lambda: (
+                partition.leader is leader and leader is not None and leader.in_flight is proposal
+            ),
+        )
+
+    # Regular work.
+
+    async def _watch_lag(self) -> None:
+        interval = self._config.replica_lag_time_max_ms / 2 / 1000
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(interval)
+            if loop.time() - before > 1.5 * interval:
+                # This process was stalled; the fetches it slept through wait to be read.
+                continue
+            for partition in list(self._hosted.values()):
+                partition.check_lag()
+
+    async def _checkpoint_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
+            await self._directory.checkpoint(self._high_watermarks())
+
+    def _high_watermarks(self) -> dict[Key, int]:
+        return {key: partition.high_watermark for key, partition in self._hosted.items()}
+
+    # Requests.
+
+    def find(self, topic: str, partition: int) -> Partition:
+        """Raises Refused."""
+        found = self.image.topics.get(topic)
+        if found is None or not 0 <= partition < len(found.partitions):
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        hosted = self._hosted.get((topic, partition))
+        if hosted is None or hosted.closed or hosted.topic_id != found.topic_id:
+            failed = (topic, partition) in self._failed
+            raise Refused(
+                ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
+        return hosted
+
+    def find_by_id(self, topic_id: UUID, partition: int) -> Partition:
+        """Raises Refused."""
+        name = self.image.topic_names.get(topic_id)
+        if name is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+        return self.find(name, partition)
 
     async def produce(self, request: ProduceRequest, version: int) -> ProduceResponse:
-        raise NotImplementedError
+        return await produce(self, request, version)
 
     async def fetch(
         self, request: FetchRequest, version: int, session_owner: object, *, from_replica: bool
     ) -> FetchResponse:
-        raise NotImplementedError
+        """`session_owner`: the connection; `from_replica`: it is an inter-node one, and the caller
+        has checked that the replica id is the other node's (RULES B5)."""
+        return await self._fetches.serve(request, version, session_owner, from_replica=from_replica)
 
     def forget_sessions(self, session_owner: object) -> None:
         """The owner's connection is closed."""
-        raise NotImplementedError
+        self._sessions.forget_owner(session_owner)
 
     def list_offsets(
         self, request: ListOffsetsRequest, version: int, *, from_replica: bool = False
     ) -> ListOffsetsResponse:
-        raise NotImplementedError
+        return list_offsets(self, request, version, from_replica=from_replica)
 
     def offset_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, version: int
     ) -> OffsetForLeaderEpochResponse:
-        raise NotImplementedError
+        return offset_for_leader_epoch(self, request)
 
     async def append(
         self, topic: str, partition: int, records: Buffer, *, deadline: float, acks: int = -1
     ) -> AppendOutcome:
-        raise NotImplementedError
+        """A coordinator's batch; answered like a produce request, by `deadline` (loop time)."""
+        pending = PendingAnswers()
+        outcome: list[ErrorCode] = []
+        try:
+            found = self.find(topic, partition)
+            appended = found.append(records, acks=acks, from_client=False)
+            found.await_answer(appended, acks=acks, pending=pending, on_answer=outcome.append)
+        except Refused as refused:
+            return AppendOutcome(refused.error)
+        except RecordsRejected as rejected:
+            return AppendOutcome(rejected.error)
+        except StorageFailed:
+            return AppendOutcome(ErrorCode.KAFKA_STORAGE_ERROR)
+        await pending.wait(deadline)
+        error = outcome[0]
+        return AppendOutcome(error, appended.base_offset if error is ErrorCode.NONE else -1)
 
     def read_local(self, topic: str, partition: int, offset: int, max_bytes: int) -> LogRead:
-        raise NotImplementedError
+        """Up to the log's end. Raises Refused, OffsetOutOfRange."""
+        return self.find(topic, partition).read_local(offset, max_bytes)
 
     def partition_state(self, topic: str, partition: int) -> PartitionState | None:
-        raise NotImplementedError
+        """None when this node has no open replica of it."""
+        hosted = self._hosted.get((topic, partition))
+        return None if hosted is None else hosted.state()
+
+    def partition_states(self) -> list[PartitionState]:
+        """All replicas here, by topic and partition."""
+        return [self._hosted[key].state() for key in sorted(self._hosted)]
+
+    def failed_logs(self) -> Mapping[Key, str]:
+        """Assigned here, but the log does not open: why."""
+        return dict(self._failed)

@@ -1,0 +1,550 @@
+"""One replica on this node: it carries out what `LeaderState` or `FollowerState` decide.
+
+    OFFLINE  -> LEADER    the image names this node, in an epoch of this process's life (RULES B1)
+    OFFLINE  -> FOLLOWER  the image names another leader, or none
+    FOLLOWER <-> LEADER   the image says so, in a larger leader epoch
+    LEADER   -> LEADER    in a larger leader epoch: everything the old one promised is unknown
+    any      -> OFFLINE   the log is damaged and this replica may not act on it
+
+A change of role happens between two turns of the loop, with one exception: while the log is being
+cut (`truncate`), images wait and the newest is taken up when the cut is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from ..metadata.image import NO_LEADER, BrokerImage, ClusterImage, PartitionImage, TopicImage
+from ..seam import Buffer, Clock
+from ..wire import ErrorCode
+from .follower import FetchPosition, FollowerState
+from .isr_proposal import IsrProposal, ProposalVerdict
+from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, ReplicaLostData
+from .replication_config import ReplicationConfig
+from .roles import PartitionState, Refused, ReplicationCounters, Role
+from .storage import Appended, LogRead, PartitionLog
+from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
+
+logger = logging.getLogger(__name__)
+
+ACKS_NONE = 0
+ACKS_LEADER = 1
+ACKS_ALL = -1
+
+
+def now_ms() -> int:
+    """The loop's time: it measures, it is not the time of day."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a partition needs from its node; shared by all."""
+
+    node_id: int
+    config: ReplicationConfig
+    clock: Clock
+    counters: ReplicationCounters
+    propose_isr: Callable[[Partition, IsrProposal], None]
+    on_role: Callable[[Partition], None]
+    """The role or leader epoch has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The largest epoch that the leader shares with the asker, and where it ends here."""
+
+    epoch: int
+    end_offset: int
+
+
+class Partition:
+    def __init__(self, log: PartitionLog, surroundings: Surroundings, high_watermark: int) -> None:
+        """`high_watermark`: from the checkpoint; the log may since have lost what it counted."""
+        self.topic = log.topic
+        self.partition = log.partition
+        self.topic_id: UUID = log.topic_id
+        self.log = log
+        self.role = Role.OFFLINE
+        self.leader: LeaderState | None = None
+        self.follower: FollowerState | None = None
+        self.leader_epoch = -1
+        """Of the last image taken up."""
+        self.closed = False
+        self.commit_room = OffsetRoom(surroundings.config.max_waiting_produces)
+        """`acks=all`: waits for the high watermark."""
+        self.synced_room = OffsetRoom(surroundings.config.max_waiting_produces)
+        """`acks=1`: waits for this replica's synced end (RULES C2)."""
+        self.log_end_fetches = FetchRoom()
+        """Followers."""
+        self.watermark_fetches = FetchRoom()
+        """Consumers, and followers that should hear of a new watermark (D7)."""
+        self._around = surroundings
+        self._high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
+        self._wanted: tuple[TopicImage, PartitionImage, Mapping[int, BrokerImage]] | None = None
+        self._cuts_running = 0
+        self._idle: asyncio.Future[None] | None = None
+        log.on_synced = self._on_synced
+        log.on_rolled_back = self._on_rolled_back
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    # Questions.
+
+    @property
+    def high_watermark(self) -> int:
+        if self.leader is not None:
+            return self.leader.high_watermark
+        if self.follower is not None:
+            return self.follower.high_watermark
+        return self._high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.log.last_stable_offset(self.high_watermark)
+
+    @property
+    def leader_id(self) -> int:
+        if self.leader is not None:
+            return self._around.node_id
+        return self.follower.leader_id if self.follower is not None else NO_LEADER
+
+    def state(self) -> PartitionState:
+        image = self._wanted[1] if self._wanted is not None else None
+        return PartitionState(
+            topic=self.topic,
+            partition=self.partition,
+            topic_id=self.topic_id,
+            role=self.role,
+            leader_id=self.leader_id,
+            leader_epoch=self.leader_epoch,
+            isr=image.isr if image is not None and self.role is not Role.OFFLINE else (),
+            high_watermark=self.high_watermark,
+            log_start_offset=self.log.log_start_offset,
+            log_end_offset=self.log.log_end_offset,
+            synced_offset=self.log.synced_offset,
+        )
+
+    def check_epoch(self, current_leader_epoch: int) -> ErrorCode:
+        """What the asker believes to be the leader epoch (KIP-320); -1: it does not say."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return ErrorCode.NONE
+        if current_leader_epoch < self.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def require_leader(self, current_leader_epoch: int = -1) -> LeaderState:
+        """Raises Refused."""
+        error = self.check_epoch(current_leader_epoch)
+        if error is not ErrorCode.NONE:
+            raise Refused(error)
+        if self.leader is None:
+            raise Refused(self.refusal())
+        return self.leader
+
+    def refusal(self) -> ErrorCode:
+        """Why this replica does not serve what only a leader may."""
+        if self.role is Role.OFFLINE and self.log.damage is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    # Roles.
+
+    def on_image(self, topic: TopicImage, image: ClusterImage) -> None:
+        """In log order; changes may have been left out in between."""
+        self._wanted = (topic, topic.partitions[self.partition], image.brokers)
+        if not self._cuts_running and not self.closed:
+            self._take_up_image()
+
+    def _take_up_image(self) -> None:
+        if self._wanted is None:
+            return
+        topic, image, brokers = self._wanted
+        if self.log.damage is not None and not self._may_mend(image):
+            self._go_offline(image)
+        elif image.leader == self._around.node_id:
+            if self.leader is not None and self.leader_epoch == image.leader_epoch:
+                minimum = topic.min_insync_replicas
+                self._carry_out(self.leader.on_image(image, brokers, minimum, now_ms()))
+            else:
+                self._become_leader(topic, image, brokers)
+        elif self.follower is None or self.leader_epoch != image.leader_epoch:
+            self._become_follower(image)
+
+    def _may_mend(self, image: PartitionImage) -> bool:
+        """A damaged log is cut and filled again only when nobody counts on it (RULES C1)."""
+        own = self._around.node_id
+        return own != image.leader and own not in image.isr and own not in image.elr
+
+    def _go_offline(self, image: PartitionImage) -> None:
+        if self.role is not Role.OFFLINE or self.leader_epoch != image.leader_epoch:
+            logger.error("%s stays offline on this node: %s", self, self.log.damage)
+            self._end_role()
+            self.role = Role.OFFLINE
+            self.leader_epoch = image.leader_epoch
+            self._around.on_role(self)
+
+    def _become_leader(
+        self, topic: TopicImage, image: PartitionImage, brokers: Mapping[int, BrokerImage]
+    ) -> None:
+        high_watermark = self._end_role()
+        # Also when nothing is ever written in it: a follower with records of an epoch in between
+        # must be told that this log never had that epoch.
+        self.log.epochs.assign(image.leader_epoch, self.log.log_end_offset)
+        self.role = Role.LEADER
+        self.leader_epoch = image.leader_epoch
+        self.leader = LeaderState(
+            str(self),
+            node_id=self._around.node_id,
+            image=image,
+            brokers=brokers,
+            min_insync_replicas=topic.min_insync_replicas,
+            log_end_offset=self.log.log_end_offset,
+            synced_offset=self.log.synced_offset,
+            high_watermark=high_watermark,
+            lag_max_ms=self._around.config.replica_lag_time_max_ms,
+            now_ms=now_ms(),
+        )
+        self._around.counters.leader_changes += 1
+        self._around.on_role(self)
+        self._carry_out(self.leader.on_synced(self.log.synced_offset, now_ms()))
+
+    def _become_follower(self, image: PartitionImage) -> None:
+        high_watermark = self._end_role()
+        self.role = Role.FOLLOWER
+        self.leader_epoch = image.leader_epoch
+        self.follower = FollowerState(
+            str(self),
+            leader_id=image.leader,
+            leader_epoch=image.leader_epoch,
+            high_watermark=high_watermark,
+        )
+        self._around.on_role(self)
+
+    def _end_role(self) -> int:
+        """Whoever waits is told that the outcome is unknown (D5). Returns the watermark."""
+        self._high_watermark = self.high_watermark
+        self.leader = None
+        self.follower = None
+        self._fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self._high_watermark
+
+    def _fail_waiting(self, error: ErrorCode) -> None:
+        self.commit_room.fail_all(error)
+        self.synced_room.fail_all(error)
+        self._wake_fetches()
+
+    def _wake_fetches(self) -> None:
+        self.log_end_fetches.wake_all()
+        self.watermark_fetches.wake_all()
+
+    async def close(self, error: ErrorCode) -> None:
+        """No more requests; returns when nothing touches the log any more. `error` goes to those
+        who wait."""
+        self.closed = True
+        self._end_role()
+        self.role = Role.OFFLINE
+        self._around.on_role(self)
+        self._fail_waiting(error)
+        if self._cuts_running:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
+        self.log.on_synced = None
+        self.log.on_rolled_back = None
+
+    # The leader's side.
+
+    def append(self, records: Buffer, *, acks: int, from_client: bool = True) -> Appended:
+        """Append one batch as leader; the caller then waits with `await_answer`.
+
+        Raises Refused (NOT_ENOUGH_REPLICAS: nothing was appended, D5), RecordsRejected,
+        StorageFailed.
+        """
+        leader = self.require_leader()
+        if acks == ACKS_ALL:
+            if leader.under_min_isr:
+                raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS)
+            if self.commit_room.full:
+                raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        elif acks == ACKS_LEADER and self.synced_room.full:
+            raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        appended = self.log.append_as_leader(
+            records,
+            leader_epoch=leader.leader_epoch,
+            now_ms=self._around.clock.now_ms(),
+            from_client=from_client,
+        )
+        if not appended.duplicate:
+            leader.on_appended(self.log.log_end_offset)
+            self.log_end_fetches.wake_all()
+        return appended
+
+    def await_answer(
+        self,
+        appended: Appended,
+        *,
+        acks: int,
+        pending: PendingAnswers,
+        on_answer: Callable[[ErrorCode], None],
+    ) -> None:
+        """Call `on_answer` now or when the records are as safe as `acks` asks for (D5). A duplicate
+        waits exactly like the first copy."""
+        end_offset = appended.last_offset + 1
+        if acks == ACKS_ALL:
+            assert self.leader is not None
+            error = self.leader.produce_answer(end_offset)
+            if error is None:
+                pending.add(self.commit_room, end_offset, on_answer)
+            else:
+                on_answer(error)
+        elif acks == ACKS_LEADER and self.log.synced_offset < end_offset:
+            pending.add(self.synced_room, end_offset, on_answer)
+        else:
+            on_answer(ErrorCode.NONE)
+
+    def diverges(self, fetch_offset: int, last_fetched_epoch: int) -> Divergence | None:
+        """Does a log that ends at `fetch_offset` in that epoch differ from this one (KIP-595)?
+
+        Raises Refused(OFFSET_OUT_OF_RANGE) when this lineage cannot tell.
+        """
+        if last_fetched_epoch < 0:
+            return None
+        epoch, end_offset = self.log.epochs.end_offset_for(
+            last_fetched_epoch, self.log.log_end_offset
+        )
+        if epoch < 0:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return Divergence(epoch, end_offset)
+        return None
+
+    def on_replica_fetch(
+        self,
+        *,
+        replica_id: int,
+        broker_epoch: int,
+        current_leader_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+    ) -> Divergence | None:
+        """A follower confirms `fetch_offset` by asking for it, unless it diverges (D6).
+
+        Raises Refused.
+        """
+        leader = self.require_leader(current_leader_epoch)
+        error = leader.check_fetcher(replica_id, broker_epoch)
+        if error is not ErrorCode.NONE:
+            raise Refused(error)
+        if fetch_offset < self.log.log_start_offset:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        divergence = self.diverges(fetch_offset, last_fetched_epoch)
+        if divergence is None:
+            if fetch_offset > self.log.log_end_offset:
+                raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+            self._carry_out(
+                leader.on_fetch(
+                    replica_id=replica_id,
+                    broker_epoch=broker_epoch,
+                    fetch_offset=fetch_offset,
+                    now_ms=now_ms(),
+                )
+            )
+        return divergence
+
+    def check_consumer_fetch(
+        self,
+        *,
+        current_leader_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        may_read_follower: bool,
+    ) -> Divergence | None:
+        """May a consumer read at `fetch_offset`? Between watermark and log end it waits (D4).
+
+        Raises Refused.
+        """
+        error = self.check_epoch(current_leader_epoch)
+        if error is not ErrorCode.NONE:
+            raise Refused(error)
+        if self.leader is None and (self.follower is None or not may_read_follower):
+            raise Refused(self.refusal())
+        if fetch_offset < self.log.log_start_offset:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if fetch_offset > self.log.log_end_offset and self.leader is None:
+            # The leader may well have it: no reason for the consumer to reset (KIP-392).
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE)
+        divergence = self.diverges(fetch_offset, last_fetched_epoch)
+        if divergence is None and fetch_offset > self.log.log_end_offset:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        return divergence
+
+    def check_lag(self) -> None:
+        """Now and then, on leaders: who has fallen behind?"""
+        if self.leader is not None:
+            self._carry_out(self.leader.on_tick(now_ms()))
+
+    def on_proposal_answered(
+        self, proposal: IsrProposal, verdict: ProposalVerdict, uncertain: bool
+    ) -> None:
+        if self.leader is not None:
+            self._carry_out(
+                self.leader.on_proposal_answered(
+                    proposal, verdict, uncertain=uncertain, now_ms=now_ms()
+                )
+            )
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, HighWatermarkAdvanced):
+                self._on_watermark_moved()
+            elif isinstance(effect, ProposeIsr):
+                self._propose(effect.proposal)
+            else:
+                self._report_lost_data(effect)
+
+    def _on_watermark_moved(self) -> None:
+        high_watermark = self.high_watermark
+        self.log.producers.on_high_watermark(high_watermark)
+        if self.leader is not None and self.commit_room:
+            error = self.leader.produce_answer(high_watermark)
+            assert error is not None
+            self.commit_room.release(high_watermark, error)
+        self.watermark_fetches.wake_all()
+
+    def _propose(self, proposal: IsrProposal) -> None:
+        assert self.leader is not None
+        counters = self._around.counters
+        if len(proposal.isr) < len(self.leader.isr):
+            counters.isr_shrinks += 1
+        else:
+            counters.isr_expands += 1
+        logger.info("%s: proposes ISR %s for %s", self, proposal.members, self.leader.isr)
+        self._around.propose_isr(self, proposal)
+
+    def _report_lost_data(self, lost: ReplicaLostData) -> None:
+        self._around.counters.replicas_that_lost_data += 1
+        logger.error(
+            "%s: replica %d asks for %d although it had confirmed %d: it lost data (RULES C3)",
+            self,
+            lost.replica_id,
+            lost.asked_offset,
+            lost.confirmed_offset,
+        )
+
+    # The follower's side. `state` is the one that the request was made from: when it is no longer
+    # the current one, an answer belongs to an epoch that is over.
+
+    def position(self, state: FollowerState) -> FetchPosition | None:
+        if state is not self.follower:
+            return None
+        log = self.log
+        return state.position(
+            log.epochs,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            synced_offset=log.synced_offset,
+        )
+
+    def append_fetched(
+        self, state: FollowerState, records: Buffer | None, *, leader_high_watermark: int
+    ) -> bool:
+        """Append what the leader sent; False when the answer came too late for its epoch.
+
+        Raises CorruptBatch, OffsetGap, StorageFailed; then nothing was appended.
+        """
+        if state is not self.follower or self._cuts_running:
+            return False
+        if records is not None and len(records):
+            self.log.append_as_follower(records)
+        # After the append: the watermark in the answer may cover what came with it.
+        if state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset):
+            self._on_watermark_moved()
+        return True
+
+    async def truncate(self, state: FollowerState, divergence: Divergence) -> None:
+        """Cut what the leader's lineage does not hold (RULES D6)."""
+        if state is not self.follower or self._cuts_running:
+            return
+        log = self.log
+        offset = state.truncation_offset(
+            epoch=divergence.epoch,
+            end_offset=divergence.end_offset,
+            lineage=log.epochs,
+            log_end_offset=log.log_end_offset,
+        )
+        if offset >= log.log_start_offset:
+            # Also at the very end of the log: it drops epochs in which nothing was written here.
+            await self._cut(state, lambda: log.truncate_to(offset))
+        else:
+            await self._cut(state, lambda: log.truncate_fully(offset))
+
+    async def start_over(self, state: FollowerState, log_start_offset: int) -> None:
+        """The leader has deleted all that would continue this log: begin where it begins."""
+        if state is not self.follower or self._cuts_running:
+            return
+        if log_start_offset > self.log.log_end_offset:
+            await self._cut(state, lambda: self.log.truncate_fully(log_start_offset))
+
+    async def mend(self, state: FollowerState) -> None:
+        """Cut a damaged log where the damage begins; nobody counts on it any more (RULES C1)."""
+        damage = self.log.damage
+        if damage is not None and state is self.follower and not self._cuts_running:
+            await self._cut(state, lambda: self.log.truncate_to(damage.offset))
+
+    async def _cut(self, state: FollowerState, cut: Callable[[], Awaitable[None]]) -> None:
+        before = self.log.log_end_offset
+        self._cuts_running += 1
+        try:
+            await cut()
+            self._after_cut(state, before)
+        finally:
+            self._cuts_running -= 1
+            if self._idle is not None:
+                self._idle.set_result(None)
+            elif not self.closed:
+                self._take_up_image()
+
+    def _after_cut(self, state: FollowerState, before: int) -> None:
+        after = self.log.log_end_offset
+        self._around.counters.truncations += 1
+        logger.info("%s: cut from %d to %d, epoch %d", self, before, after, state.leader_epoch)
+        if state.on_truncated(after):
+            self._around.counters.committed_records_cut += 1
+            logger.error("%s: committed records were cut, by an unclean election", self)
+
+    async def follow_log_start(self, state: FollowerState, leader_log_start_offset: int) -> None:
+        """What the leader has deleted, and is committed, is deleted here too."""
+        offset = min(leader_log_start_offset, state.high_watermark)
+        if state is self.follower and offset > self.log.log_start_offset:
+            await self.log.advance_log_start(offset)
+
+    def read_local(self, offset: int, max_bytes: int) -> LogRead:
+        """Up to the log's end, for this node's own coordinators. Raises OffsetOutOfRange."""
+        return self.log.read(
+            offset,
+            max_bytes=max_bytes,
+            upper_bound=self.log.log_end_offset,
+            at_least_one=True,
+        )
+
+    # What the log reports.
+
+    def _on_synced(self, synced_offset: int) -> None:
+        self.synced_room.release(synced_offset, ErrorCode.NONE)
+        if self.leader is not None:
+            self._carry_out(self.leader.on_synced(synced_offset, now_ms()))
+        elif self.follower is not None and self.follower.on_synced(synced_offset):
+            self._on_watermark_moved()
+
+    def _on_rolled_back(self, log_end_offset: int) -> None:
+        self.commit_room.fail_beyond(log_end_offset, ErrorCode.KAFKA_STORAGE_ERROR)
+        self.synced_room.fail_beyond(log_end_offset, ErrorCode.KAFKA_STORAGE_ERROR)
+        if self.leader is not None:
+            self.leader.on_rolled_back(log_end_offset)
+            # Taking back may have dropped this epoch from the lineage (see `_become_leader`).
+            self.log.epochs.assign(self.leader_epoch, log_end_offset)

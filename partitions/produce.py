@@ -1,0 +1,125 @@
+"""Produce (API key 0, versions 3-13): append batches, answer when they are as safe as asked.
+
+v5 log start offset, v8 error messages, v10 where the leader is, v13 topic ids.
+
+Every partition is answered for itself (RULES D5): refused before anything is appended, or appended
+and then waited for, until the request's time is up: REQUEST_TIMED_OUT, which says nothing about
+what became of the records. `Partition.append` and `LeaderState.produce_answer` decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..seam import Buffer
+from ..wire import ErrorCode, Records
+from ..wire.messages.produce import ProduceRequest, ProduceResponse
+from .fetch import PartitionFinder
+from .leader_hints import LeaderHints
+from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
+from .roles import Refused
+from .storage import Appended, RecordsRejected, StorageFailed
+from .waiting_room import PendingAnswers
+
+FIRST_VERSION_WITH_LEADER_HINTS = 10
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Written by coordinators only."""
+
+Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+
+
+async def produce(
+    finder: PartitionFinder, request: ProduceRequest, version: int
+) -> ProduceResponse:
+    """With `acks=0` nobody reads the response; it is there all the same."""
+    response = ProduceResponse()
+    pending = PendingAnswers()
+    valid_acks = request.acks in (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
+    by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
+    for topic in request.topic_data:
+        answers: list[Answer] = []
+        response.responses.append(
+            ProduceResponse.TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+            )
+        )
+        for asked in topic.partition_data:
+            answer = Answer(index=asked.index, base_offset=-1)
+            answers.append(answer)
+            if not valid_acks:
+                answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
+                continue
+            try:
+                if by_id:
+                    partition = finder.find_by_id(topic.topic_id, asked.index)
+                else:
+                    partition = finder.find(topic.name, asked.index)
+                _produce_to(partition, asked.records, request.acks, pending, answer)
+            except Refused as refused:
+                answer.error_code = refused.error
+    await pending.wait(asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000)
+    if version >= FIRST_VERSION_WITH_LEADER_HINTS:
+        _add_leader_hints(finder, response)
+    return response
+
+
+def _produce_to(
+    partition: Partition, records: Records, acks: int, pending: PendingAnswers, answer: Answer
+) -> None:
+    """Raises Refused."""
+    if partition.topic in INTERNAL_TOPICS:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    appended = append(partition, one_buffer(records), acks=acks, answer=answer)
+    if appended is None:
+        return
+
+    def on_answer(error: ErrorCode) -> None:
+        answer.error_code = error
+        if error is ErrorCode.NONE:
+            answer.base_offset = appended.base_offset
+            answer.log_append_time_ms = appended.log_append_time_ms
+            answer.log_start_offset = appended.log_start_offset
+
+    partition.await_answer(appended, acks=acks, pending=pending, on_answer=on_answer)
+
+
+def append(partition: Partition, records: Buffer, *, acks: int, answer: Answer) -> Appended | None:
+    """None when the records themselves or the disk said no; `answer` then says why."""
+    try:
+        return partition.append(records, acks=acks)
+    except RecordsRejected as rejected:
+        answer.error_code = rejected.error
+        answer.error_message = rejected.message
+    except StorageFailed as failed:
+        answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        answer.error_message = str(failed)
+    return None
+
+
+def one_buffer(records: Records) -> Buffer:
+    """What a request carried; null counts as no records, which the log refuses."""
+    if records is None:
+        return b""
+    return b"".join(records) if isinstance(records, list) else records
+
+
+def _add_leader_hints(finder: PartitionFinder, response: ProduceResponse) -> None:
+    hints = LeaderHints(finder.image, wanted=True)
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            error = ErrorCode(answer.error_code)
+            if error is ErrorCode.NONE or not hints.wanted_for(error):
+                continue
+            leader = hints.leader_of(topic.name, topic.topic_id, answer.index)
+            if leader is not None:
+                answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                    leader_id=leader[0], leader_epoch=leader[1]
+                )
+    response.node_endpoints = [
+        ProduceResponse.NodeEndpoint(
+            node_id=node.node_id, host=node.kafka.host, port=node.kafka.port, rack=node.rack
+        )
+        for node in hints.nodes()
+    ]
