@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from posixpath import dirname
 from random import Random
 from types import MappingProxyType
 from uuid import UUID
@@ -380,6 +381,8 @@ async def _own_meta(
                 "it is not formatted again over data"
             )
         meta = MetaProperties(cluster_id, node_id, _new_directory_id(rng))
+        # The directory may have been made just now: its own name belongs to its parent.
+        await disk.sync_dir(dirname(path.rstrip("/")) or ".")
         await write_file_atomically(disk, meta_path, meta.encode())
         return meta
     try:
