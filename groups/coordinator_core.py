@@ -150,9 +150,12 @@ class CoordinatorCore:
         topic = self._image().topics.get(OFFSETS_TOPIC)
         if topic is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        held = self._held.get(partition_for(group_id, len(topic.partitions)))
+        partition = partition_for(group_id, len(topic.partitions))
+        held = self._held.get(partition)
         if held is None:
-            return ErrorCode.NOT_COORDINATOR
+            # Elected, but the log is still being opened here: nobody else is to be asked.
+            elected = topic.partitions[partition].leader == self._node_id
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if elected else ErrorCode.NOT_COORDINATOR
         return held if held.state.loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def _group(self, held: Held, group_id: str) -> ClassicGroup:

@@ -57,9 +57,9 @@ class ManualClock:
         return 1_700_000_000_000
 
 
-def image() -> ClusterImage:
+def image(leader: int) -> ClusterImage:
     def topic(name: str, topic_id: UUID) -> TopicImage:
-        partitions = (PartitionImage(0, (1,), (1,), 1, 0, 0),)
+        partitions = (PartitionImage(0, (1, 2), (1, 2), leader, 0, 0),)
         return TopicImage(name, topic_id, partitions, 1, 1)
 
     topics = {OFFSETS_TOPIC: topic(OFFSETS_TOPIC, UUID(int=6)), "t": topic("t", TOPIC_ID)}
@@ -71,8 +71,9 @@ def fail(error: BaseException) -> None:
     raise error
 
 
-def coordinator_on(store: MemoryStore) -> GroupCoordinator:
-    cluster = image()
+def coordinator_on(store: MemoryStore, *, leader: int = 1) -> GroupCoordinator:
+    """On node 1, which reads in its image that `leader` leads the offsets partition."""
+    cluster = image(leader)
     return GroupCoordinator(
         node_id=1,
         store=store,
@@ -186,9 +187,16 @@ async def test_while_loading_nobody_is_told_that_there_is_no_offset() -> None:
 
 
 async def test_a_node_that_does_not_lead_says_so() -> None:
-    coordinator = coordinator_on(MemoryStore())
+    coordinator = coordinator_on(MemoryStore(), leader=2)
     assert (await fetch(coordinator)).error_code == ErrorCode.NOT_COORDINATOR
     assert (await join(coordinator)).error_code == ErrorCode.NOT_COORDINATOR
+    await coordinator.stop()
+
+
+async def test_an_elected_node_whose_log_is_not_open_yet_asks_for_patience() -> None:
+    coordinator = coordinator_on(MemoryStore(), leader=1)
+    answer = await fetch(coordinator)
+    assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     await coordinator.stop()
 
 
@@ -205,7 +213,6 @@ async def test_a_successor_knows_commits_and_members_from_the_log() -> None:
     assert (await first.sync_group(sync, 3)).assignment == b"p0"
     assert await commit(first, 9, joined.member_id, 1) == ErrorCode.NONE
     first.on_leadership(0, False, 1)
-    assert (await fetch(first)).error_code == ErrorCode.NOT_COORDINATOR
 
     second = await leading(store, epoch=1)
     again = await fetch(second)
