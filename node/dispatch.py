@@ -47,15 +47,13 @@ class Dispatcher:
             if not served.serves(header.api_version):
                 return served, self._refused_version(header, caller), None
             known = api(header.api_key)
-            request, end = known.request.decode_from(frame, position, header.api_version)
+            # Bytes behind the request are ignored, as in Kafka: librdkafka asks for all topics in
+            # a flexible version with a count of four bytes, of which one is read.
+            request, _ = known.request.decode_from(frame, position, header.api_version)
         except DecodeError as error:
             raise CloseConnection(
                 f"a request of {len(frame)} bytes is malformed: {error}"
             ) from None
-        if end != len(frame):
-            raise CloseConnection(
-                f"{known.name} {header.api_version} ends at byte {end} of a request of {len(frame)}"
-            )
         return served, Call(header, caller), request
 
     def _refused_version(self, header: RequestHeader, caller: Caller) -> Call:
