@@ -504,9 +504,14 @@ class PartitionLog:
 
     async def wait_synced(self, offset: int) -> None:
         """Return when `synced_offset` has reached `offset`. Raises StorageFailed when what was
-        appended below it has been taken back, cut off or closed."""
+        appended below it has been taken back, cut off or closed.
+
+        To be called in the turn of the append: later, another batch may be at that offset.
+        """
         if offset <= self.synced_offset:
             return
+        if offset > self.log_end_offset:
+            raise StorageFailed(f"{self}: nothing is appended below {offset} any more")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiters, (offset, next(self._waiter_numbers), waiter))
         await waiter

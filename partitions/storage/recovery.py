@@ -334,7 +334,12 @@ class _Recovery:
         return True
 
     async def _finish_epochs(self) -> None:
-        """Make the cache say what the headers say; from all headers if the file was unusable."""
+        """Make the cache say what the headers say; from all headers where the file does not reach
+        back to the start (it was unusable, or a moved start did not survive and the file did)."""
+        start_offset = max(self._log_start_offset, self._segments[0].base_offset)
+        first = next(iter(self._epochs.entries), None)
+        if self._end_offset > start_offset and (first is None or first.start_offset > start_offset):
+            self._epochs_known = False
         if not self._epochs_known:
             self._epochs.clear()
             async for _, batch in walk(self._segments, self._segments[0].base_offset):
@@ -342,7 +347,7 @@ class _Recovery:
                 if header.partition_leader_epoch > self._epochs.latest_epoch:
                     self._epochs.assign(header.partition_leader_epoch, header.base_offset)
         self._epochs.truncate_from_end(self._end_offset)
-        self._epochs.truncate_from_start(max(self._log_start_offset, self._segments[0].base_offset))
+        self._epochs.truncate_from_start(start_offset)
 
     # Making it durable.
 

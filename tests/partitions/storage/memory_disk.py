@@ -58,12 +58,15 @@ class MemoryFile:
         self._path = path
         self._inode = inode
         self._closed = False
+        self._life = disk.life
 
     @property
     def path(self) -> str:
         return self._path
 
     def _live(self) -> Inode:
+        if self._life != self._disk.life:
+            raise Crashed(f"{self._path} belongs to an earlier process")
         if self._closed:
             raise ValueError(f"{self._path} is closed")
         return self._inode
@@ -79,12 +82,14 @@ class MemoryFile:
         inode.pending.append((position, data))
 
     def append(self, parts: Sequence[Buffer]) -> int:
+        self._live()
         self._disk.step("append", self._path)
         start = len(self._live().data)
         self._write(start, b"".join(parts))
         return start
 
     def write_at(self, position: int, data: Buffer) -> None:
+        self._live()
         self._disk.step("write_at", self._path)
         self._write(position, bytes(data))
 
@@ -95,6 +100,7 @@ class MemoryFile:
         return len(self._live().data)
 
     def truncate(self, size: int) -> None:
+        self._live()
         self._disk.step("truncate", self._path)
         inode = self._live()
         _apply(inode.data, size, None)
@@ -107,11 +113,12 @@ class MemoryFile:
         return memoryview(bytes(self._live().data[:length]))
 
     async def sync(self) -> None:
-        self._disk.step("sync", self._path)
         inode = self._live()
+        self._disk.step("sync", self._path)
         covered = len(inode.pending)
         await self._disk.wait()
         self._disk.check_alive()
+        self._live()
         for position, piece in inode.pending[:covered]:
             _apply(inode.durable, position, piece)
         del inode.pending[:covered]
@@ -135,6 +142,8 @@ class MemoryDisk:
     def __init__(self) -> None:
         self.root = Folder()
         self.steps = 0
+        self.life = 0
+        """Grows with each restart: files opened before are dead."""
         self.log: list[tuple[str, str]] = []
         self.crash_at: int | None = None
         self.dead = False
@@ -176,6 +185,7 @@ class MemoryDisk:
 
     def restart(self) -> None:
         """The process was killed: the page cache lives on."""
+        self.life += 1
         self.dead = False
         self.crash_at = None
         self.fail = None

@@ -92,6 +92,7 @@ async def test_a_sync_covers_only_what_was_written_before_it_began() -> None:
 
     disk.on_wait = while_syncing
     append(log, b"before")
+    await log.wait_synced(1)
     await log.wait_synced(2)
     assert seen == [1, 2]
     assert running == 1
