@@ -26,7 +26,8 @@ Printing the source for a reader: `python -m logboat.wire.compiler ProduceReques
 from __future__ import annotations
 
 import struct
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -210,7 +211,10 @@ class _DecoderSource(_Source):
         if self.compact(field):
             self._run.append(("B", count))
             self._flush(indent)
-            self.line(indent, f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
+            self.line(indent, f"if {count} > 127:")
+            self.line(indent + 1, f"{count}, p = uvarint(b, p - 1)")
+            if field.kind == "string":
+                self._fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
             return count, f"{count} - 1", f"not {count}"
         self._run.append((classic_format, count))
         self._flush(indent)
@@ -275,9 +279,7 @@ class _DecoderSource(_Source):
         return indent
 
     def _string(self, indent: int, field: Field, target: str) -> None:
-        count, number, null = self._read_count(indent, field, "h")
-        if self.compact(field):
-            self._fail_if(indent, f"{count} > {MAX_STRING + 1}", field, "is too long")
+        _, number, null = self._read_count(indent, field, "h")
         indent = self._null(indent, field, null, target)
         self.line(indent, f"q = p + {number}")
         self._fail_if(indent, "q > end", field, "runs past the end")
@@ -354,7 +356,11 @@ class _EncoderSource(_Source):
 
     def __init__(self, message: type[Message], version: int) -> None:
         super().__init__(message, version)
-        self.names |= {"uvarint": encode_unsigned, "pack": struct.pack, "total": _total_size}
+        self.names |= {
+            "uvarint": encode_unsigned,
+            "total": _total_size,
+            "explain": partial(_explain, version=version),
+        }
         # Fixed sizes waiting to be written by one pack: (format, expression); "x" is a zero byte.
         self._run: list[tuple[str, str]] = []
         self._has_records = _holds_records(message, version)
@@ -371,10 +377,11 @@ class _EncoderSource(_Source):
             self.line(2, "return parts")
         else:
             self.line(2, "return [w]")
-        self.line(1, "except (struct_error, AttributeError, TypeError, OverflowError) as error:")
-        self.line(2, f"raise EncodeError('{self._what()}: %s' % error) from error")
-        self.line(1, "except UnicodeEncodeError as error:")
-        self.line(2, f"raise EncodeError('{self._what()}: %s' % error) from error")
+        # Values are not checked beforehand; whatever a wrong one raises is explained afterwards.
+        self.line(1, "except EncodeError: raise")
+        self.line(1, "except (struct_error, AttributeError, TypeError, ValueError, OverflowError)")
+        self._lines[-1] += " as error:"
+        self.line(2, f"raise EncodeError('{self._what()}: ' + explain(o, error)) from error")
         encoder: Encoder = self.build("encode")
         return encoder
 
@@ -412,12 +419,17 @@ class _EncoderSource(_Source):
             self._run.append((classic_format, count))
             self._flush(indent)
             return
-        self.line(indent, f"if {count} < 128: w += {self._packed_run(('B', count))}")
         if self._run:
-            self.line(indent, f"else: w += {self._packed_run()} + uvarint({count})")
+            self.line(indent, f"if {count} < 128: w += {self._packed_run(('B', count))}")
         else:
-            self.line(indent, f"else: w += uvarint({count})")
-        self._run.clear()
+            self.line(indent, f"if {count} < 128: w.append({count})")
+        self.line(indent, "else:")
+        if field.kind == "string":
+            self._fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
+        if self._run:
+            self.line(indent + 1, f"w += {self._packed_run()}")
+            self._run.clear()
+        self.line(indent + 1, f"w += uvarint({count})")
 
     # Fields
 
@@ -465,7 +477,6 @@ class _EncoderSource(_Source):
             self._struct(indent, field.struct, item)
             self._flush(indent)
         else:
-            self._fail_if(indent, f"{item} is None", field, "must not be null")
             self._struct(indent, field.struct, item)
 
     def _length(self, indent: int, field: Field, value: str, length: str) -> str:
@@ -477,24 +488,29 @@ class _EncoderSource(_Source):
             null = 0 if compact else -1
             self.line(indent, f"{count} = {null} if {value} is None else {present}")
         else:
-            self._fail_if(indent, f"{value} is None", field, "must not be null")
             self.line(indent, f"{count} = {present}")
         return count
 
     def _string(self, indent: int, field: Field, value: str) -> None:
         text = self.fresh("s")
-        self.line(indent, f"{text} = {value}")
-        self.line(indent, f"if {text} is not None: {text} = {text}.encode()")
-        count = self._length(indent, field, text, f"len({text})")
-        if self.compact(field):
-            self._fail_if(indent, f"{count} > {MAX_STRING + 1}", field, "is too long")
+        count = self.fresh("n")
+        plus = " + 1" if self.compact(field) else ""
+        if self.version in field.nullable:
+            self.line(indent, f"{text} = {value}")
+            self.line(indent, f"if {text} is None: {count} = {0 if plus else -1}; {text} = b''")
+            self.line(indent, f"else: {text} = {text}.encode(); {count} = len({text}){plus}")
+        else:
+            self.line(indent, f"{text} = {value}.encode()")
+            self.line(indent, f"{count} = len({text}){plus}")
         self._write_count(indent, field, count, "h")
-        self.line(indent, f"if {text}: w += {text}")
+        self.line(indent, f"w += {text}")
 
     def _bytes(self, indent: int, field: Field, value: str) -> None:
         data = self.fresh("d")
         self.line(indent, f"{data} = {value}")
-        length = f"total({data})" if field.kind == "records" else f"len({data})"
+        length = f"len({data})"
+        if field.kind == "records":
+            length = f"(total({data}) if type({data}) is list else len({data}))"
         count = self._length(indent, field, data, length)
         self._write_count(indent, field, count, "i")
         if field.kind == "bytes":
@@ -511,28 +527,40 @@ class _EncoderSource(_Source):
         assert element is not None
         items, item = self.fresh("a"), self.fresh("o")
         self.line(indent, f"{items} = {value}")
+        if element.kind in FIXED and element.kind != "uuid":
+            self._numbers(indent, field, element, items)
+            return
         count = self._length(indent, field, items, f"len({items})")
         self._write_count(indent, field, count, "i")
-        if element.kind in FIXED and element.kind != "uuid":
-            code = FIXED[element.kind]
-            packers = f"pack_{code.replace('?', 'Z')}"
-            self.names[packers] = [_struct_of(f"{length}{code}").pack for length in range(_SHORT)]
-            self.line(
-                indent,
-                f"if {items}: w += ({packers}[len({items})](*{items}) if len({items}) < {_SHORT} "
-                f"else pack('>%d{code}' % len({items}), *{items}))",
-            )
-            return
-        self.line(indent, f"if {items}:")
-        self.line(indent + 1, f"for {item} in {items}:")
+        if self.version in field.nullable:
+            self.line(indent, f"if {items}:")
+            indent += 1
+        self.line(indent, f"for {item} in {items}:")
         if element.struct is not None:
-            self._struct(indent + 2, element.struct, item)
+            self._struct(indent + 1, element.struct, item)
         else:
-            self._value(indent + 2, element, item)
-        if self._run:
-            self._flush(indent + 2)
-        else:
-            self.line(indent + 2, "pass")
+            self._value(indent + 1, element, item)
+        self._flush(indent + 1)
+
+    def _numbers(self, indent: int, field: Field, element: Field, items: str) -> None:
+        code = FIXED[element.kind]
+        packers = f"pack_{code.replace('?', 'Z')}"
+        self.names[packers] = _ArrayPackers(code)
+        count = self._length(indent, field, items, f"len({items})")
+        compact = self.compact(field)
+        # Replicas come in threes or alone: then the run, the count and the numbers are one pack.
+        for size in (3, 1):
+            counted = size + 1 if compact else size
+            numbers = [f"x{number}" for number in range(size)]
+            self.line(indent, f"{'if' if size == 3 else 'elif'} {count} == {counted}:")
+            self.line(indent + 1, f"{', '.join(numbers)}, = {items}")
+            packed = self._packed_run(
+                ("B" if compact else "i", str(counted)), *((code, number) for number in numbers)
+            )
+            self.line(indent + 1, f"w += {packed}")
+        self.line(indent, "else:")
+        self._write_count(indent + 1, field, count, "i")
+        self.line(indent + 1, f"if {items}: w += {packers}[len({items})](*{items})")
 
     def _tagged_fields(self, indent: int, tagged: list[Field], source: str) -> None:
         self._flush(indent)
@@ -626,6 +654,41 @@ def _holds_records(struct_class: type[Struct], version: int) -> bool:
             if inner.struct is not None and _holds_records(inner.struct, version):
                 return True
     return False
+
+
+class _ArrayPackers(dict[int, Callable[..., bytes]]):
+    """`pack` for an array of so many numbers; the small ones are kept when first used."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, count: int) -> Callable[..., bytes]:
+        pack = struct.Struct(f">{count}{self._code}").pack
+        if count < _SHORT:
+            self[count] = pack
+        return pack
+
+
+def _explain(message: Message, error: Exception, *, version: int) -> str:
+    """What was wrong with a message that could not be encoded."""
+    null = _find_null(message, version)
+    return f"{null} must not be null" if null is not None else str(error)
+
+
+def _find_null(value: Struct, version: int) -> str | None:
+    for field in type(value).__fields__:
+        if not field.carried_in(version):
+            continue
+        inner = getattr(value, field.name)
+        if inner is None:
+            if version not in field.nullable and version not in field.tagged:
+                return field.name
+            continue
+        for item in inner if isinstance(inner, list) else [inner]:
+            if isinstance(item, Struct) and (found := _find_null(item, version)) is not None:
+                return f"{field.name}.{found}"
+    return None
 
 
 def _total_size(records: Any) -> int:

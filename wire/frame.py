@@ -13,7 +13,7 @@ from __future__ import annotations
 from struct import Struct as Format
 from struct import error as struct_error
 
-from .api_keys import Api, api
+from .api_keys import Api, all_apis, api
 from .buffers import Buffer
 from .exceptions import DecodeError, EncodeError
 from .schema import Message, int16, int32, string
@@ -51,12 +51,9 @@ def decode_request_header(buffer: Buffer) -> tuple[RequestHeader, int]:
         key, version, correlation_id = _START.unpack_from(buffer)
     except struct_error:
         raise DecodeError(f"no request header in {len(buffer)} bytes") from None
-    try:
-        known = api(key)
-    except KeyError:
-        known = None
-    if known is not None and known.supports(version):
-        return RequestHeader.decode_from(buffer, 0, known.request_header_version(version))
+    header_version = _HEADER_VERSIONS.get((key, version))
+    if header_version is not None:
+        return RequestHeader.decode_from(buffer, 0, header_version)
     try:
         return RequestHeader.decode_from(buffer, 0, 1)
     except DecodeError:
@@ -118,6 +115,13 @@ def decode_response(header: RequestHeader, buffer: Buffer) -> Message:
 
 
 _START = Format(">hhi")
+
+_HEADER_VERSIONS = {
+    (int(known.key), version): known.request_header_version(version)
+    for known in all_apis()
+    for version in range(known.min_version, known.max_version + 1)
+}
+"""Of the requests that are known."""
 
 
 def _known(header: RequestHeader) -> Api:

@@ -290,7 +290,10 @@ class Message(Struct):
             EncodeError: a value does not fit its field, or a field that was set is not carried
                 by that version and is not ignorable.
         """
-        return self.encode_behind(bytearray(), version)
+        encoder = self.__encoders__.get(version)
+        if encoder is None:
+            encoder = _compile_encoder(type(self), version)
+        return encoder(self, bytearray())
 
     def encode_behind(self, prefix: bytearray, version: int) -> list[Buffer]:
         """As `encode`, with the first buffer grown from `prefix` (a header)."""

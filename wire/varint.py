@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from struct import Struct as Format
+
 from .buffers import Buffer
 from .exceptions import DecodeError
 
 
 def encode_unsigned(value: int) -> bytes:
     """An unsigned varint, as lengths and tags of flexible versions use it."""
-    if value < 128:
+    # Written out for the lengths of everyday's strings and batches.
+    if value < 1 << 7:
         return _ONE_BYTE[value]
+    if value < 1 << 14:
+        return _TWO_BYTES(value & 127 | 128, value >> 7)
+    if value < 1 << 21:
+        return _THREE_BYTES(value & 127 | 128, value >> 7 & 127 | 128, value >> 14)
     encoded = bytearray()
     while value > 127:
         encoded.append(value & 127 | 128)
@@ -25,18 +32,25 @@ def decode_unsigned(buffer: Buffer, position: int) -> tuple[int, int]:
         DecodeError: more than 32 bits (a longer spelling of a small number is legal up to 5 bytes).
         IndexError: the buffer ends inside it.
     """
-    value = shift = 0
-    while True:
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            if value > 0xFFFFFFFF:
-                raise DecodeError(f"varint of more than 32 bits at byte {position}")
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise DecodeError(f"varint of more than 5 bytes at byte {position}")
+    value = buffer[position]
+    if value < 128:
+        return value, position + 1
+    byte = buffer[position + 1]
+    if byte < 128:
+        return value & 127 | byte << 7, position + 2
+    value = value & 127 | (byte & 127) << 7
+    byte = buffer[position + 2]
+    if byte < 128:
+        return value | byte << 14, position + 3
+    value |= (byte & 127) << 14
+    byte = buffer[position + 3]
+    if byte < 128:
+        return value | byte << 21, position + 4
+    value |= (byte & 127) << 21
+    byte = buffer[position + 4]
+    if byte > 15:
+        raise DecodeError(f"varint of more than 32 bits at byte {position}")
+    return value | byte << 28, position + 5
 
 
 def encode_signed(value: int) -> bytes:
@@ -70,4 +84,6 @@ def decode_signed(buffer: Buffer, position: int) -> tuple[int, int]:
             raise DecodeError(f"varint of more than 10 bytes at byte {position}")
 
 
+_TWO_BYTES = Format("BB").pack
+_THREE_BYTES = Format("BBB").pack
 _ONE_BYTE = [bytes([value]) for value in range(128)]
