@@ -195,6 +195,7 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "bidirectional",
             "Which live conversions between classic and new groups are allowed.",
             values=("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
+            any_case=True,
         ),
         Definition(
             "group.consumer.min.heartbeat.interval.ms",

@@ -68,6 +68,8 @@ class Definition:
     check: Check | None = None
     values: tuple[str, ...] = ()
     """Legal texts, of a string or of a list's elements; empty: any."""
+    any_case: bool = False
+    """Whether `values` are meant in any mixture of upper and lower case."""
     may_be_empty: bool = True
     """Whether a list without elements means something."""
     synonyms: tuple[tuple[str, int], ...] = ()
@@ -82,7 +84,8 @@ class Definition:
             if text.strip().lower() not in ("true", "false"):
                 raise self._invalid(text, "Expected value to be either true or false")
         elif self.type == ConfigType.STRING:
-            if self.values and text not in self.values:
+            known = text.upper() if self.any_case else text
+            if self.values and known not in self.values:
                 raise self._invalid(text, f"String must be one of: {', '.join(self.values)}")
         elif self.type == ConfigType.LIST:
             self._validate_list(text)

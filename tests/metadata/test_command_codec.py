@@ -25,7 +25,7 @@ st.register_type_strategy(int, long)
 @pytest.mark.parametrize("kind", get_args(Command), ids=lambda kind: kind.__name__)
 def test_every_command_comes_back_as_it_was(kind: type[Command]) -> None:
     @given(command=st.from_type(kind))
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     def check(command: Command) -> None:
         data = encode_command(command)
         assert decode_command(data) == command

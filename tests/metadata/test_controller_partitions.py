@@ -1,0 +1,155 @@
+"""AlterPartition, ElectLeaders and AllocateProducerIds at the controller."""
+
+from __future__ import annotations
+
+from logboat.metadata.controller import ControllerAnswer
+from logboat.wire import ErrorCode
+from logboat.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from logboat.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from logboat.wire.messages.elect_leaders import ElectLeadersRequest
+from tests.metadata.fake_quorum import Node
+from tests.metadata.virtual_loop import run
+
+PartitionData = AlterPartitionRequest.TopicData.PartitionData
+
+
+async def started(partitions: int = 1) -> Node:
+    node = Node()
+    await node.lead()
+    await node.join(1, 2, 3)
+    await node.create("t", partitions=partitions)
+    return node
+
+
+async def alter(
+    node: Node, version: int, *new_isr: int, partition_epoch: int | None = None
+) -> ControllerAnswer[AlterPartitionResponse]:
+    partition = node.partition()
+    data = PartitionData(
+        partition_index=0,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch if partition_epoch is None else partition_epoch,
+    )
+    if version >= 3:
+        data.new_isr_with_epochs = [
+            PartitionData.BrokerState(broker_id=n, broker_epoch=node.broker(n).broker_epoch)
+            for n in new_isr
+        ]
+    else:
+        data.new_isr = list(new_isr)
+    request = AlterPartitionRequest(
+        broker_id=partition.leader,
+        broker_epoch=node.broker(partition.leader).broker_epoch,
+        topics=[
+            AlterPartitionRequest.TopicData(
+                topic_id=node.image.topics["t"].topic_id, partitions=[data]
+            )
+        ],
+    )
+    again = AlterPartitionRequest.decode(b"".join(request.encode(version)), version)
+    return await node.controller.alter_partition(again, version, node.deadline())
+
+
+def test_leader_changes_its_isr_and_is_told_the_new_state() -> None:
+    async def scenario() -> None:
+        node = await started()
+        leader = node.partition().leader
+        for version in (3, 2):
+            other = next(n for n in (1, 2, 3) if n != leader)
+            answer = await alter(node, version, leader, other)
+            told = answer.response.topics[0].partitions[0]
+            assert (told.error_code, told.leader_id) == (0, leader)
+            assert tuple(told.isr) == node.partition().isr
+            assert told.partition_epoch == node.partition().partition_epoch
+            assert answer.index == node.image.index
+            await alter(node, version, 1, 2, 3)
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_d2_leader_that_asks_again_after_an_unknown_outcome_is_told_by_the_epoch() -> None:
+    async def scenario() -> None:
+        node = await started()
+        epoch = node.partition().partition_epoch
+        node.quorum.lose_answers = 1
+        lost = await alter(node, 3, node.partition().leader)
+        assert (lost.response.error_code, lost.index) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+        again = await alter(node, 3, node.partition().leader, partition_epoch=epoch)
+        assert again.response.topics[0].partitions[0].error_code == (
+            ErrorCode.INVALID_UPDATE_VERSION
+        )
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_alter_partition_is_refused_by_a_node_that_is_not_the_controller() -> None:
+    async def scenario() -> None:
+        node = await started()
+        node.lose()
+        answer = await alter(node, 3, node.partition().leader)
+        assert answer.response.error_code == ErrorCode.NOT_CONTROLLER
+        await node.controller.stop()
+
+    run(scenario())
+
+
+async def elect(node: Node, kind: int, **named: list[int]) -> tuple[int, dict[str, list[int]]]:
+    partitions = [
+        ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers)
+        for topic, numbers in named.items()
+    ]
+    request = ElectLeadersRequest(
+        election_type=kind, topic_partitions=partitions if named else None
+    )
+    answer = await node.controller.elect_leaders(request, 2, node.deadline())
+    answer.response.encode(2)
+    return answer.response.error_code, {
+        result.topic: [partition.error_code for partition in result.partition_result]
+        for result in answer.response.replica_election_results
+    }
+
+
+def test_preferred_leaders_are_elected_where_they_do_not_lead() -> None:
+    async def scenario() -> None:
+        node = await started()
+        preferred = node.partition().replicas[0]
+        node.controller.connection_refused(preferred)
+        await node.keep_alive(*{1, 2, 3} - {preferred}, seconds=0.1)
+        await node.heartbeat(preferred)
+        await alter(node, 3, 1, 2, 3)
+        assert node.partition().leader != preferred
+        assert await elect(node, 0) == (0, {"t": [0]})
+        assert node.partition().leader == preferred
+        assert await elect(node, 0) == (0, {})
+        assert await elect(node, 0, t=[0, 9], no=[0]) == (
+            0,
+            {
+                "t": [ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+                "no": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+            },
+        )
+        assert (await elect(node, 7))[0] == ErrorCode.INVALID_REQUEST
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_producer_id_blocks_are_handed_out_once() -> None:
+    async def scenario() -> None:
+        node = await started()
+        for node_id, first in ((1, 0), (2, 1000), (1, 2000)):
+            request = AllocateProducerIdsRequest(
+                broker_id=node_id, broker_epoch=node.broker(node_id).broker_epoch
+            )
+            answer = await node.controller.allocate_producer_ids(request, 0, node.deadline())
+            block = answer.response
+            assert (block.error_code, block.producer_id_start) == (0, first)
+            assert block.producer_id_len == 1000
+        stale = AllocateProducerIdsRequest(broker_id=1, broker_epoch=0)
+        answer = await node.controller.allocate_producer_ids(stale, 0, node.deadline())
+        assert answer.response.error_code == ErrorCode.STALE_BROKER_EPOCH
+        await node.controller.stop()
+
+    run(scenario())
