@@ -175,7 +175,7 @@ def last_words(folder: ClusterFolder, node_id: int) -> str:
             lines = file.read().decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""
-    return lines[-1].strip() if lines else ""
+    return lines[-1].strip().removeprefix("logboat node: ") if lines else ""
 
 
 def _start(cluster: RunningCluster, node_ids: list[int]) -> None:
