@@ -24,6 +24,7 @@ import uuid
 from asyncio import events
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .clock import EPOCH_S
@@ -113,12 +114,8 @@ class Guards:
             (subprocess, "Popen", self._forbidden("a process", subprocess.Popen)),
             (asyncio, "run", self._forbidden("asyncio.run", asyncio.run)),
         ]
-        for module_name in sorted(sys.modules):
-            if _is_product(module_name) or module_name.split(".")[0] in LIBRARIES:
-                module = sys.modules[module_name]
-                for name, value in list(vars(module).items()):
-                    if id(value) in clocks:
-                        patches.append((module, name, clocks[id(value)]))
+        for module, name, real in _bound_clocks(len(sys.modules)):
+            patches.append((module, name, clocks[id(real)]))
         return patches
 
     # What libraries are served
@@ -175,6 +172,22 @@ class Guards:
                 guard()
 
         return NoSocket
+
+
+@lru_cache(maxsize=1)
+def _bound_clocks(_modules: int) -> list[tuple[Any, str, Any]]:
+    """Where `from time import monotonic` and the like have bound a clock: module, name, clock.
+
+    Looked for once per number of loaded modules; every run of a search asks.
+    """
+    clocks = {id(getattr(time, name)) for name in _REAL_CLOCKS}
+    return [
+        (module, name, value)
+        for module_name, module in sorted(sys.modules.items())
+        if _is_product(module_name) or module_name.split(".")[0] in LIBRARIES
+        for name, value in list(vars(module).items())
+        if id(value) in clocks
+    ]
 
 
 def _running_host_loop() -> HostLoop | None:

@@ -209,28 +209,43 @@ class World:
             self._running = False
 
     def _step(self, end: float) -> bool:
-        """One turn of one host, or the next moment at which something happens."""
+        """One turn of one host, after moving on to the next moment if nobody is ready now.
+
+        False when nothing happens before `end`.
+        """
+        chosen = self._choose()
+        if chosen is None:
+            moment = self._next_moment()
+            if moment is None or moment > end:
+                return False
+            self.now = moment
+            self._do_what_is_due()
+            chosen = self._choose()
+        if chosen is not None:
+            self._turn(chosen)
+        return True
+
+    def _choose(self) -> HostLoop | None:
+        """Whose turn it is: one of those that have something to run and are not busy."""
         now = self.now
         ready = [
             loop
             for loop in self.loops
             if loop._ready and loop.busy_until <= now and not loop.host.paused
         ]
-        if ready:
-            chosen = ready[0] if len(ready) == 1 else ready[int(self._dice.random() * len(ready))]
-            self._turn(chosen)
-            return True
+        if not ready:
+            return None
+        return ready[0] if len(ready) == 1 else ready[int(self._dice.random() * len(ready))]
+
+    def _next_moment(self) -> float | None:
+        """When the next timer or event is due, or a busy host becomes free."""
         self._drop_cancelled()
         moment = self._heap[0][0] if self._heap else None
         for loop in self.loops:
             busy = loop._ready and not loop.host.paused
             if busy and (moment is None or loop.busy_until < moment):
                 moment = loop.busy_until
-        if moment is None or moment > end:
-            return False
-        self.now = moment
-        self._do_what_is_due()
-        return True
+        return moment
 
     def _do_what_is_due(self) -> None:
         while self._heap and self._heap[0][0] <= self.now:
