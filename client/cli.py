@@ -14,7 +14,9 @@ from typer.core import TyperGroup
 
 from .cluster.commands import cluster
 from .failure import ExitStatus, Failure
+from .record_commands import consume, produce
 from .terminal import emit, say
+from .topic_commands import topic
 
 
 class LogboatGroup(TyperGroup):
@@ -39,6 +41,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(cluster)
+app.add_typer(topic)
+app.command()(produce)
+app.command()(consume)
 
 
 def _print_version(wanted: bool) -> None:

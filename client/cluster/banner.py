@@ -18,7 +18,7 @@ def banner(state: ClusterState, report: ClusterReport) -> str:
             "",
             "Three things to try:",
             f"  echo hello | kcat -b {kafka} -t greetings -P",
-            f"  curl '{first}/api/v1/topics/greetings/partitions/0/records?tail=10'",
+            f"  logboat consume greetings --url {first}",
             f"  kill -9 {_leader_pid(report)}   # the quorum's leader; nothing is lost",
         ]
     )

@@ -1,0 +1,54 @@
+"""One node's HTTP API for the command line: an answer, or a Failure with its exit status."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from .failure import ExitStatus, Failure
+
+DEFAULT_URL = "http://127.0.0.1:8082"
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="LOGBOAT_HTTP", help="Any node of the cluster."),
+]
+"""The option that every command about a running cluster takes."""
+
+
+class NodeApi:
+    """Requests to the node at `url`; only `http://host:port` is spoken."""
+
+    def __init__(self, url: str) -> None:
+        scheme, separator, rest = url.rstrip("/").partition("://")
+        if not separator or scheme != "http" or "/" in rest or not rest:
+            raise Failure(f"{url!r} is not http://host:port", ExitStatus.USAGE)
+        self.url = f"http://{rest}"
+        self._address = rest
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, timeout_seconds: float = 40.0
+    ) -> Any:
+        """The JSON of a good answer. A Failure says what the node said, and what may help."""
+        from .cluster.probe import ask
+
+        answer = ask(self._address, path, method=method, body=body, timeout_seconds=timeout_seconds)
+        if answer is None:
+            raise Failure(f"{self.url} does not answer", ExitStatus.UNREACHABLE)
+        if answer.status < 300 and answer.status != 207:
+            return answer.body
+        raise _failure(answer.status, answer.body)
+
+
+def topic_path(topic: str) -> str:
+    return f"/api/v1/topics/{quote(topic, safe='')}"
+
+
+def _failure(status: int, body: Any) -> Failure:
+    exit_status = ExitStatus.TIMED_OUT if status in (408, 504) else ExitStatus.FAILED
+    if not isinstance(body, dict):
+        return Failure(f"HTTP {status}", exit_status)
+    hint = f" ({body['hint']})" if body.get("hint") else ""
+    return Failure(f"{body.get('message', f'HTTP {status}')}{hint}", exit_status)

@@ -1,0 +1,104 @@
+"""`logboat topic ...`."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
+from .terminal import emit, say, table
+
+topic = typer.Typer(
+    name="topic",
+    help="Topics: create, list, describe, delete.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+As = Annotated[Output, typer.Option("-o", "--output", help="table or json")]
+Name = Annotated[str, typer.Argument(metavar="TOPIC")]
+
+
+@topic.command("list")
+def list_topics(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
+    """List all topics."""
+    topics = NodeApi(url).call("GET", "/api/v1/topics")["topics"]
+    if output is Output.JSON:
+        emit(json.dumps(topics, indent=2))
+        return
+    rows = [
+        (one["name"], str(one["partition_count"]), str(one["replication_factor"])) for one in topics
+    ]
+    emit(table(("TOPIC", "PARTITIONS", "REPLICAS"), rows))
+
+
+@topic.command()
+def create(
+    name: Name,
+    partitions: Annotated[int | None, typer.Option("-p", "--partitions", min=1)] = None,
+    replicas: Annotated[int | None, typer.Option("-r", "--replicas", min=1)] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("-c", "--config", metavar="NAME=VALUE", help="Repeatable.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Create a topic; what is not said is the cluster's default."""
+    body = {
+        "name": name,
+        "partitions": partitions,
+        "replication_factor": replicas,
+        "configs": dict(_setting(text) for text in config or ()),
+    }
+    made = NodeApi(url).call("POST", "/api/v1/topics", body)
+    say(
+        f"Created {name}: {made['partition_count']} partitions, "
+        f"{made['replication_factor']} replicas."
+    )
+
+
+@topic.command()
+def describe(name: Name, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
+    """Show a topic's partitions and settings."""
+    document = NodeApi(url).call("GET", topic_path(name))
+    if output is Output.JSON:
+        emit(json.dumps(document, indent=2))
+        return
+    settings = "".join(f" {key}={value}" for key, value in document["configs"].items())
+    emit(f"{document['name']} ({document['topic_id']}){settings}")
+    header = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "HIGH-WATERMARK")
+    emit(table(header, [_row(partition) for partition in document["partitions"]]))
+
+
+@topic.command()
+def delete(name: Name, url: Url = DEFAULT_URL) -> None:
+    """Delete a topic and its records."""
+    NodeApi(url).call("DELETE", topic_path(name))
+    say(f"Deleted {name}.")
+
+
+def _row(partition: dict[str, Any]) -> tuple[str, ...]:
+    local = partition["local"]
+    return (
+        str(partition["partition"]),
+        "none" if partition["leader"] < 0 else str(partition["leader"]),
+        str(partition["leader_epoch"]),
+        ",".join(map(str, partition["replicas"])),
+        ",".join(map(str, partition["isr"])),
+        "-" if local is None else str(local["high_watermark"]),
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise typer.BadParameter(f"{text!r} is not NAME=VALUE")
+    return name, value

@@ -1,0 +1,110 @@
+"""`logboat topic`, `produce` and `consume` against the HTTP API of a node in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from random import Random
+
+import pytest
+from aiohttp.test_utils import TestServer
+from typer.testing import CliRunner, Result
+
+from logboat.client.cli import app
+from logboat.client.failure import ExitStatus
+from logboat.node.http.server import application
+from logboat.wire import ErrorCode
+from tests.http.fake_http_node import FakeNode, topic
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    fake = FakeNode()
+    fake.add(topic("orders", leaders=[1, 2]))
+    return fake
+
+
+@pytest.fixture
+async def url(node: FakeNode) -> AsyncIterator[str]:
+    async with TestServer(application(node, Random(1), host="127.0.0.1")) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+async def logboat(url: str, *arguments: str, stdin: str | None = None) -> Result:
+    invoke: Callable[[], Result] = lambda: CliRunner().invoke(  # noqa: E731
+        app, [*arguments, "--url", url], input=stdin
+    )
+    return await asyncio.to_thread(invoke)
+
+
+async def test_topics_are_created_listed_described_and_deleted(url: str) -> None:
+    made = await logboat(url, "topic", "create", "new", "-p", "2", "-c", "retention.ms=5")
+    assert (made.exit_code, made.stdout) == (0, "")
+    listed = await logboat(url, "topic", "list")
+    assert listed.stdout.splitlines()[1].split() == ["new", "2", "3"]
+    described = await logboat(url, "topic", "describe", "new")
+    assert described.stdout.splitlines()[2].split() == ["0", "1", "0", "1,2,3", "1,2,3", "0"]
+    document = json.loads((await logboat(url, "topic", "describe", "new", "-o", "json")).stdout)
+    assert document["partition_count"] == 2
+    assert (await logboat(url, "topic", "delete", "new")).exit_code == 0
+    assert (await logboat(url, "topic", "describe", "new")).exit_code == ExitStatus.FAILED
+
+
+async def test_lines_go_in_and_come_out(url: str) -> None:
+    wrote = await logboat(url, "produce", "orders", "-p", "1", stdin="first\nsecond\n\n")
+    assert (wrote.exit_code, wrote.stdout) == (0, "")
+    assert "3 records" in wrote.stderr
+    read = await logboat(url, "consume", "orders", "-e")
+    assert read.stdout == "first\nsecond\n\n"
+    last = await logboat(url, "consume", "orders", "-o", "-2", "-n", "1")
+    assert last.stdout == "second\n"
+    assert (await logboat(url, "consume", "orders", "-o", "end", "-e")).stdout == ""
+
+
+async def test_keys_are_split_off(url: str) -> None:
+    await logboat(url, "produce", "orders", "-K", ":", stdin="k:v:w\n")
+    read = await logboat(url, "consume", "orders", "-e", "--json")
+    record = json.loads(read.stdout)
+    assert (record["key"], record["value"]) == ("k", "v:w")
+    refused = await logboat(url, "produce", "orders", "-K", ":", stdin="novalue\n")
+    assert refused.exit_code == ExitStatus.FAILED
+
+
+async def test_many_lines_travel_in_bounded_bodies(url: str, node: FakeNode) -> None:
+    lines = "".join(f"{number:0100d}\n" for number in range(1_200))
+    await logboat(url, "produce", "orders", "-p", "0", stdin=lines)
+    assert node.ends["orders", 0] == 1_200
+    assert len(node.asked) >= 3
+
+
+async def test_what_the_node_says_comes_through_with_its_hint(url: str, node: FakeNode) -> None:
+    result = await logboat(url, "produce", "nothing", stdin="x\n")
+    assert result.exit_code == ExitStatus.FAILED
+    assert "there is no topic 'nothing'" in result.stderr
+    node.errors["orders", 0] = ErrorCode.REQUEST_TIMED_OUT
+    result = await logboat(url, "produce", "orders", "-p", "0", stdin="x\n")
+    assert result.exit_code == ExitStatus.TIMED_OUT
+    assert "may have been written" in result.stderr
+
+
+async def test_a_node_that_is_not_there_is_status_3() -> None:
+    result = await logboat("http://127.0.0.1:1", "topic", "list")
+    assert result.exit_code == ExitStatus.UNREACHABLE
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topic", "create", "t", "-c", "novalue"],
+        ["topic", "create", "t", "-p", "0"],
+        ["consume", "t", "-o", "middle"],
+    ],
+)
+async def test_what_cannot_be_meant_is_a_usage_error(url: str, arguments: list[str]) -> None:
+    assert (await logboat(url, *arguments)).exit_code == ExitStatus.USAGE
+
+
+async def test_a_url_that_is_none_is_a_usage_error() -> None:
+    assert (await logboat("localhost", "topic", "list")).exit_code == ExitStatus.USAGE
