@@ -20,7 +20,7 @@ every slice is compared with `end` first, because slicing is silent; an array's 
 smallest size of its element must fit into what is left *before* anything is allocated; varints
 have a largest size. All of them surface as `DecodeError`.
 
-Printing the source for a reader: `python -m logboat.wire.compiler ProduceRequest 9`.
+`python -m logboat.wire FetchRequest 13` prints it for a reader.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ def compile_encoder(message: type[Message], version: int) -> Encoder:
     if version not in message.__versions__:
         raise EncodeError(f"{message.__name__} has no version {version}")
     return _EncoderSource(message, version).function()
+
+
+def source_of(message: type[Message], version: int) -> str:
+    """The generated decoder and encoder, to be looked at."""
+    decoder, encoder = _DecoderSource(message, version), _EncoderSource(message, version)
+    decoder.function()
+    encoder.function()
+    return f"{decoder.text()}\n\n{encoder.text()}"
 
 
 def compile_constructor(struct_class: type[Struct]) -> None:

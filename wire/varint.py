@@ -55,6 +55,8 @@ def decode_unsigned(buffer: Buffer, position: int) -> tuple[int, int]:
 
 def encode_signed(value: int) -> bytes:
     """A zigzag varint, as the records of a batch use it (up to 64 bits)."""
+    if -64 <= value < 64:
+        return _SMALL_SIGNED[value]
     return encode_unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
@@ -68,8 +70,12 @@ def decode_signed(buffer: Buffer, position: int) -> tuple[int, int]:
     byte = buffer[position]
     position += 1
     if byte < 128:
-        return (byte >> 1) ^ -(byte & 1), position
+        return SIGNED_BYTE[byte], position
     value = byte & 127
+    byte = buffer[position]
+    if byte < 128:
+        value |= byte << 7
+        return (value >> 1) ^ -(value & 1), position + 1
     shift = 7
     while True:
         byte = buffer[position]
@@ -84,6 +90,12 @@ def decode_signed(buffer: Buffer, position: int) -> tuple[int, int]:
             raise DecodeError(f"varint of more than 10 bytes at byte {position}")
 
 
+SIGNED_BYTE = [(byte >> 1) ^ -(byte & 1) for byte in range(128)]
+"""What a zigzag varint of one byte says."""
+
+_SMALL_SIGNED = [bytes([value << 1]) for value in range(64)] + [
+    bytes([(-value << 1) - 1]) for value in range(-64, 0)
+]  # a negative index counts from the end
 _TWO_BYTES = Format("BB").pack
 _THREE_BYTES = Format("BBB").pack
 _ONE_BYTE = [bytes([value]) for value in range(128)]

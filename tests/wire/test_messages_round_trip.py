@@ -19,6 +19,7 @@ from logboat.wire import (
     control_records,
     coordinator_records,
 )
+from logboat.wire.__main__ import main
 from logboat.wire.frame import RequestHeader
 from logboat.wire.messages.default_principal import DefaultPrincipalData
 from logboat.wire.messages.delete_groups import DeleteGroupsResponse
@@ -219,3 +220,12 @@ def test_structs_are_slotted_values() -> None:
     assert ProduceRequest().topic_data == []
     assert ProduceRequest.TopicProduceData().topic_id is ZERO_UUID
     assert UUID(int=0) == ZERO_UUID
+
+
+def test_the_generated_code_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ProduceRequest", "9"]) == 0
+    shown = capsys.readouterr().out
+    assert "def decode(b, p):" in shown
+    assert "def encode(o, w):" in shown
+    assert main(["ProduceRequest"]) == 2
+    assert main(["Unheard", "9"]) == 2
