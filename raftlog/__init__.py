@@ -1,4 +1,13 @@
-"""The replicated log of the quorum: bytes in, bytes out."""
+"""The replicated log of the quorum: bytes in, bytes out.
+
+pysyncobj is the Raft engine, pinned, and never in its stock form: journal, snapshots, transport and
+command codec are ours, and guards correct what its rules get wrong (`guards/`). Nothing outside
+this part knows of it. Promised: a proposal is applied in the same order on every voter or answered
+as not applied or unknown; what was acknowledged survives the loss of power on all nodes at once.
+
+`Channel` is also the connection of the inter-node Kafka listener. Left to others: what the commands
+mean (`metadata`), the listener, TLS contexts and the choice of addresses (`node`).
+"""
 
 from .channel import (
     Acceptor,
@@ -21,6 +30,7 @@ from .interface import (
     StateMachine,
     Unknown,
 )
+from .raft_log import RaftLog
 from .settings import RaftSettings
 
 __all__ = [
@@ -37,6 +47,7 @@ __all__ = [
     "OnRole",
     "Outcome",
     "PeerStatus",
+    "RaftLog",
     "RaftSettings",
     "RaftStatus",
     "Role",

@@ -96,6 +96,7 @@ class Channel:
         self._corked_bytes = 0
         self._on_frame: Callable[[memoryview], None] | None = None
         self._on_close: Callable[[], None] | None = None
+        self._on_writable: Callable[[], None] | None = None
         self._paused = True
         self._delivering = False
         self._closing = False
@@ -140,19 +141,29 @@ class Channel:
         if self._corked_bytes >= _CORK_BYTES:
             self._flush()
 
+    @property
+    def writable(self) -> bool:
+        """False while the transport has piled up so much that it wants no more."""
+        return self._writable.is_set()
+
     async def drained(self) -> None:
         """Wait until the transport wants more bytes, or the channel is lost."""
         await self._writable.wait()
 
     def set_receiver(
-        self, on_frame: Callable[[memoryview], None], on_close: Callable[[], None]
+        self,
+        on_frame: Callable[[memoryview], None],
+        on_close: Callable[[], None],
+        on_writable: Callable[[], None] | None = None,
     ) -> None:
         """Start delivery: each payload once, in order; it belongs to the receiver, who may keep it.
 
-        `on_close` comes exactly once and last, also after our own `close`.
+        `on_close` comes exactly once and last, also after our own `close`. `on_writable` comes when
+        the transport has sent most of what was piled up in it.
         """
         self._on_frame = on_frame
         self._on_close = on_close
+        self._on_writable = on_writable
         if self._lost:
             asyncio.get_running_loop().call_soon(on_close)
         else:
@@ -233,6 +244,8 @@ class Channel:
     def on_writable(self, writable: bool) -> None:
         if writable:
             self._writable.set()
+            if self._on_writable is not None:
+                self._on_writable()
         else:
             self._writable.clear()
 

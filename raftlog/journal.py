@@ -158,13 +158,18 @@ class Journal:
         state: JournalState,
         segments: list[Segment],
         next_sequence: int,
+        fresh: bool,
     ) -> None:
+        self.fresh = fresh
+        """Whether there was none before."""
         self.on_synced: Callable[[], None] = lambda: None
         """Called on the loop whenever `synced` has moved."""
         self.written = 0
         """Number of records made in this process's life."""
         self.synced = 0
         """How many of them are durable."""
+        self.term_position = 0
+        """`written` as it was after the newest record of term and vote."""
         self.failed: BaseException | None = None
         self._disk = disk
         self._directory = directory
@@ -202,6 +207,7 @@ class Journal:
                 state=JournalState(),
                 segments=[],
                 next_sequence=1,
+                fresh=True,
             )
             journal._segments.append(await journal._prepare(1))
             return journal
@@ -218,6 +224,7 @@ class Journal:
             state=state,
             segments=segments,
             next_sequence=next_sequence,
+            fresh=False,
         )
 
     # What the log holds.
@@ -295,6 +302,7 @@ class Journal:
 
     def set_term(self, term: int, voted_for: int | None) -> None:
         self._record(Term(term, NOBODY if voted_for is None else voted_for))
+        self.term_position = self.written
 
     def set_commit_index(self, index: int) -> None:
         """Held in memory; `record_commit_index` makes it a record."""

@@ -1,0 +1,504 @@
+"""Drives one engine: when it ticks, what it hears, what leaves, who is told.
+
+Everything that touches the engine happens here and synchronously: a message, a tick, a sync that
+has come through. Ticks come from deadlines (heartbeat, check-quorum, the guards' timers) and from
+one coalesced callback after anything happened; an idle follower ticks once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Protocol
+from uuid import UUID
+
+from pysyncobj.config import FAIL_REASON
+
+from ..seam import OnFatal, TaskScope
+from .engine import Engine, EngineJournal
+from .engine_snapshots import EngineSnapshots, SnapshotReceiver
+from .globals import entered
+from .guards import Guard, GuardFactory
+from .interface import Applied, NotLeader, OnRole, Outcome, Role, StateMachine, Unknown
+from .journal import Journal
+from .messages import Ack, Message, SnapshotChunk, SnapshotOffer
+from .settings import RaftSettings
+from .snapshots import SnapshotStore
+from .transport import SnapshotStream
+
+logger = logging.getLogger(__name__)
+
+IDLE_TICK_S = 1.0
+"""Without any other reason: the commit index is written down about once a second."""
+
+LONE_TICK_S = 0.005
+"""A lone voter looks at its election timer this often until it leads."""
+
+LATE_S = 0.001
+"""Ticks come this much after a deadline, since the engine compares with `>`."""
+
+MAX_HELD = 1000
+"""Messages of one peer that wait while a snapshot from it is being installed."""
+
+_NEVER_APPENDED = (
+    FAIL_REASON.NOT_LEADER,
+    FAIL_REASON.MISSING_LEADER,
+    FAIL_REASON.QUEUE_FULL,
+    FAIL_REASON.REQUEST_DENIED,
+    # It was appended, but another entry has been committed and applied in its place.
+    FAIL_REASON.DISCARDED,
+)
+
+
+class Wire(Protocol):
+    """The connections, as the driver uses them."""
+
+    def send(self, peer: int, item: Message | SnapshotStream, *, after: int) -> bool: ...
+
+    def connected(self, peer: int) -> bool: ...
+
+    def sending_snapshot(self, peer: int) -> bool: ...
+
+    def directory_of(self, peer: int) -> UUID | None: ...
+
+    def drop(self, peer: int, reason: str) -> None: ...
+
+    def on_synced(self) -> None: ...
+
+
+class Proposal:
+    """A command on its way to its outcome."""
+
+    __slots__ = ("command", "future")
+
+    def __init__(self, command: bytes, future: asyncio.Future[Outcome]) -> None:
+        self.command = command
+        self.future = future
+
+    def answer(self, outcome: Outcome) -> None:
+        if not self.future.done():
+            self.future.set_result(outcome)
+
+
+class Driver:
+    """One voter. Implements what the engine and its guards ask of their node."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        peers: Sequence[int],
+        settings: RaftSettings,
+        journal: Journal,
+        store: SnapshotStore,
+        machine: StateMachine,
+        rng: Random,
+        wire: Wire,
+        scope: TaskScope,
+        guards: Sequence[GuardFactory],
+        on_role: OnRole,
+        on_fatal: OnFatal,
+    ) -> None:
+        self.node_id = node_id
+        self.peers: Sequence[int] = tuple(sorted(peers))
+        self.settings = settings
+        self.journal = journal
+        self.rng = rng
+        self.role = Role.FOLLOWER
+        self.failed = False
+        self._stopped = False
+        self._machine = machine
+        self._wire = wire
+        self._scope = scope
+        self._tell_role = on_role
+        self._on_fatal = on_fatal
+        self._waiting: deque[Proposal] = deque()
+        self._in_engine: dict[Proposal, None] = {}
+        self._turn_due = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_append = 0.0
+        self._last_answer: dict[int, float] = {}
+        self._match: dict[int, int] = {}
+        self._reported: dict[int, bool] = dict.fromkeys(self.peers, False)
+        self._told: tuple[Role, int, int | None] | None = None
+        self._depth = 0
+        self.last_contact: dict[int, float] = {}
+        self._receiver = SnapshotReceiver(store, max_bytes=settings.max_snapshot_bytes)
+        self._installing_from: int | None = None
+        self._held: deque[Message] = deque()
+        self._snapshots = EngineSnapshots(
+            store=store,
+            journal=journal,
+            machine=machine,
+            scope=scope,
+            on_done=self.wake,
+            is_sending=wire.sending_snapshot,
+            on_fatal=self.fail,
+        )
+        self._store = store
+        self._guards: list[Guard] = [create(self) for create in guards]
+        with entered(self):
+            self._engine = Engine(self, node_id=node_id, peers=self.peers, settings=settings)
+
+    # EngineContext
+
+    def engine_journal(self) -> EngineJournal:
+        return EngineJournal(self.journal, applies_per_turn=self.settings.applies_per_turn)
+
+    def engine_serializer(self) -> EngineSnapshots:
+        return self._snapshots
+
+    def has_snapshot(self) -> bool:
+        return self._store.latest is not None
+
+    # GuardContext
+
+    @property
+    def term(self) -> int:
+        return self.journal.term
+
+    @property
+    def commit_index(self) -> int:
+        commit_index: int = self._engine.raftCommitIndex
+        return commit_index
+
+    @property
+    def applied_index(self) -> int:
+        applied_index: int = self._engine.raftLastApplied
+        return applied_index
+
+    @property
+    def leading(self) -> bool:
+        return self.role is Role.LEADER
+
+    @property
+    def leader_id(self) -> int | None:
+        return self.node_id if self.leading else self._engine.leader_id
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def directory_of(self, peer: int) -> UUID | None:
+        return self._wire.directory_of(peer)
+
+    def hand_on(self, guard: Guard, peer: int, message: Message) -> None:
+        behind = self._guards.index(guard) + 1
+        self._inside(lambda: self._deliver_from(behind, peer, message))
+
+    def send(self, peer: int, message: Message) -> None:
+        if not self.failed:
+            self._wire.send(peer, message, after=0)
+
+    def refresh(self) -> None:
+        """Report to the engine whom it may believe to be connected."""
+        self._inside(self._report_connected)
+        self.wake()
+
+    def _report_connected(self) -> None:
+        for peer in self.peers:
+            shown = self._wire.connected(peer) and all(g.shows(peer) for g in self._guards)
+            if shown != self._reported[peer]:
+                self._reported[peer] = shown
+                self._engine.report_connected(peer, shown)
+
+    def fail(self, error: BaseException) -> None:
+        """Stop touching anything and end the process. The first error is the one that is told."""
+        if not self.failed:
+            self.failed = True
+            self._on_fatal(error)
+
+    # From outside.
+
+    def start(self) -> None:
+        """The first tick: it loads the snapshot, before any message is heard."""
+        self._inside(self._tick)
+        self.wake()
+
+    def stop(self) -> None:
+        """Nothing happens any more; what is under way stays unknown."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for proposal in [*self._waiting, *self._in_engine]:
+            proposal.answer(Unknown("the node stops"))
+        self._waiting.clear()
+        self._in_engine.clear()
+
+    def propose(self, proposal: Proposal) -> None:
+        """Queue; answered through its future."""
+        if self.failed or self._stopped:
+            proposal.answer(NotLeader(None))
+        elif not self.leading:
+            proposal.answer(NotLeader(self.leader_id))
+        elif len(self._waiting) + len(self._in_engine) >= self.settings.max_proposals:
+            proposal.answer(Unknown("too many proposals are under way"))
+        else:
+            self._waiting.append(proposal)
+            self.wake()
+
+    def give_up(self, proposal: Proposal, outcome: Outcome) -> None:
+        """The proposal's deadline has come."""
+        if proposal in self._waiting:
+            self._waiting.remove(proposal)
+        # The engine may never call back, for instance after a snapshot (finding K).
+        self._in_engine.pop(proposal, None)
+        proposal.answer(outcome)
+
+    def receive(self, peer: int, message: Message) -> None:
+        """A message from a peer."""
+        if self.failed or self._stopped:
+            return
+        self.last_contact[peer] = self.now()
+        if self._installing_from == peer:
+            self._hold(peer, message)
+            return
+        self._inside(lambda: self._deliver_from(0, peer, message))
+        self.wake()
+
+    def on_link(self, peer: int) -> None:
+        """The outgoing connection to `peer` was made or lost."""
+        if not self._stopped:
+            self.refresh()
+
+    def on_synced(self) -> None:
+        """The journal's synced position has moved."""
+        if self.failed or self._stopped:
+            return
+        self._inside(self._tell_synced)
+        self._wire.on_synced()
+        self.wake()
+
+    def match_index(self, peer: int) -> int | None:
+        return self._match.get(peer, 0) if self.leading else None
+
+    def reported_connected(self, peer: int) -> bool:
+        return self._wire.connected(peer)
+
+    def wake(self) -> None:
+        """Have a turn soon."""
+        if not self._turn_due and not self._stopped:
+            self._turn_due = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    # Turns.
+
+    def _turn(self) -> None:
+        self._turn_due = False
+        if self.failed or self._stopped:
+            return
+        self._inside(self._take_turn)
+        self._set_timer()
+
+    def _take_turn(self) -> None:
+        now = self.now()
+        for guard in self._guards:
+            guard.on_time(now)
+        if all(guard.may_tick() for guard in self._guards):
+            self._hand_over()
+            self._tick()
+            if self._waiting or self.applied_index < self.commit_index:
+                self.wake()
+
+    def _tick(self) -> None:
+        self._engine.doTick(0.0)
+
+    def _tell_synced(self) -> None:
+        for guard in self._guards:
+            guard.on_synced()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.failed or self._stopped or self._turn_due:
+            self._timer = None
+            return
+        now = self.now()
+        due = now + IDLE_TICK_S
+        for guard in self._guards:
+            guard_due = guard.next_due()
+            if guard_due is not None:
+                due = min(due, guard_due)
+        if self.leading and self.peers:
+            heartbeat = self._last_append + self.settings.heartbeat_s + LATE_S
+            if heartbeat <= now:
+                heartbeat = now + self.settings.heartbeat_s
+            due = min(due, heartbeat, self._fallback_due())
+        elif not self.peers and not self.leading:
+            due = min(due, now + LONE_TICK_S)
+        self._timer = asyncio.get_running_loop().call_at(max(due, now), self._turn)
+
+    def _fallback_due(self) -> float:
+        """When the engine steps down unless a majority answers before."""
+        answers = sorted((self._last_answer[peer] for peer in self.peers), reverse=True)
+        needed = (len(self.peers) + 1) // 2
+        return answers[needed - 1] + self.settings.fallback_s + LATE_S
+
+    def _hand_over(self) -> None:
+        """Give waiting proposals to the engine, which appends them in the tick that follows."""
+        if not self.leading:
+            while self._waiting:
+                self._waiting.popleft().answer(NotLeader(self.leader_id))
+        for _ in range(min(len(self._waiting), self.settings.proposals_per_turn)):
+            proposal = self._waiting.popleft()
+            self._in_engine[proposal] = None
+            self._engine.propose(proposal.command, self._on_outcome(proposal))
+
+    def _on_outcome(self, proposal: Proposal) -> Callable[[object, int], None]:
+        def on_outcome(result: object, reason: int) -> None:
+            self._in_engine.pop(proposal, None)
+            if reason == FAIL_REASON.SUCCESS and isinstance(result, Applied):
+                proposal.answer(result)
+            elif reason in _NEVER_APPENDED:
+                proposal.answer(NotLeader(self.leader_id))
+            else:
+                proposal.answer(Unknown(f"the engine says {reason}"))
+
+        return on_outcome
+
+    # Into the engine.
+
+    def _inside(self, action: Callable[[], None]) -> None:
+        """Around everything that may reach the engine; the outermost looks at what has changed."""
+        if self.failed:
+            return
+        self._depth += 1
+        try:
+            with entered(self):
+                action()
+        except Exception as error:
+            # The engine has no exceptions that it means: whatever it raises, its state may be
+            # half changed (finding H).
+            self.fail(error)
+            if self._depth > 1:
+                raise
+        finally:
+            self._depth -= 1
+        if self.journal.failed is not None:
+            self.fail(self.journal.failed)
+        if self._depth == 0 and not self.failed:
+            for guard in self._guards:
+                guard.on_role()
+            self._report_role()
+
+    def _report_role(self) -> None:
+        current = (self.role, self.term, self.leader_id)
+        if current == self._told:
+            return
+        if self.leading and self.journal.synced < self.journal.term_position:
+            return  # A lone voter's term is not durable yet; the sync brings us back here.
+        self._told = current
+        self._tell_role(*current)
+
+    def _deliver_from(self, position: int, peer: int, message: Message | None) -> None:
+        passed = self._guards[position:]
+        for guard in passed:
+            if message is None:
+                return
+            message = guard.on_receive(peer, message)
+        if message is None:
+            return
+        try:
+            self._deliver(peer, message)
+        finally:
+            for guard in passed:
+                guard.after_receive(peer)
+
+    def _deliver(self, peer: int, message: Message) -> None:
+        if isinstance(message, SnapshotChunk):
+            self._on_chunk(peer, message)
+            return
+        if isinstance(message, Ack):
+            self._last_answer[peer] = self.now()
+            if message.success:
+                self._match[peer] = max(self._match.get(peer, 0), message.next_index - 1)
+        self._engine.receive(peer, message)
+
+    # Called by the engine.
+
+    def on_engine_send(self, peer: int, message: Message) -> bool:
+        passed: Message | None = message
+        for guard in reversed(self._guards):
+            if passed is None:
+                return False
+            passed = guard.on_send(peer, passed)
+        if passed is None or self.failed:
+            return False
+        self._last_append = self.now()
+        after = max((guard.depends_on(passed) for guard in self._guards), default=0)
+        item: Message | SnapshotStream = passed
+        if isinstance(passed, SnapshotOffer):
+            latest = self._store.latest
+            if latest is None or not passed.available:
+                return False
+            item = SnapshotStream(passed.term, passed.commit_index, latest)
+        return self._wire.send(peer, item, after=after)
+
+    def on_engine_role(self, role: Role) -> None:
+        self.role = role
+        if role is Role.LEADER:
+            now = self.now()
+            self._last_answer = dict.fromkeys(self.peers, now)
+            self._match = {}
+        elif role is Role.CANDIDATE:
+            for guard in self._guards:
+                guard.on_campaign()
+        # The engine is about to send to those whom it believes connected.
+        self.refresh()
+
+    def on_engine_apply(self, index: int, command: bytes) -> object:
+        if not command:
+            return Applied(index, None)  # A barrier.
+        return Applied(index, self._machine.apply(index, command))
+
+    # Snapshots from a leader.
+
+    def _on_chunk(self, peer: int, chunk: SnapshotChunk) -> None:
+        if chunk.last and self._snapshots.received is not None:
+            # Checked, durable, and it has passed the guards once more.
+            self._engine.receive(peer, chunk)
+            return
+        data = self._receiver.take(peer, chunk)
+        if data is not None:
+            self._installing_from = peer
+            self._scope.spawn(self._install(peer, chunk, data), name="raft snapshot install")
+        # The engine hears of the leader, but is not told of a last piece before it may load it.
+        self._engine.receive(peer, _as_piece(chunk))
+        self.send(peer, Ack(self.term, 0, reset=False, success=False))
+
+    async def _install(self, peer: int, chunk: SnapshotChunk, data: bytearray) -> None:
+        self._snapshots.received = await self._receiver.install(chunk, data)
+        self._installing_from = None
+        try:
+            if not self.failed and not self._stopped:
+                self._inside(lambda: self._deliver_from(0, peer, chunk))
+        finally:
+            self._snapshots.received = None
+        held, self._held = self._held, deque()
+        for message in held:
+            self.receive(peer, message)
+        self.wake()
+
+    def _hold(self, peer: int, message: Message) -> None:
+        """Keep what a leader says while its snapshot is being installed: it comes after it."""
+        if len(self._held) >= MAX_HELD:
+            self._held.clear()
+            self._wire.drop(peer, f"more than {MAX_HELD} messages during a snapshot")
+            return
+        self._held.append(message)
+        self.send(peer, Ack(self.term, 0, reset=False, success=False))
+
+
+def _as_piece(chunk: SnapshotChunk) -> SnapshotChunk:
+    """The same chunk for the engine, never as the last one and without its bytes."""
+    return SnapshotChunk(
+        chunk.term,
+        chunk.commit_index,
+        chunk.snapshot_index,
+        chunk.snapshot_term,
+        chunk.size + 1,
+        chunk.offset,
+        b"",
+    )
