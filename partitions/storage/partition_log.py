@@ -29,8 +29,14 @@ from uuid import UUID
 from crc32c import crc32c
 
 from ...seam import Buffer, Clock, Disk, Fatal, OnFatal, TaskScope, offload
-from ...wire.records import HEADER_SIZE, OVERHEAD, BatchHeader, RecordsError, parse_header
-from ...wire.records.batch_header import HEADER
+from ...wire.records import (
+    HEADER_SIZE,
+    OVERHEAD,
+    BatchHeader,
+    RecordsError,
+    assign_offsets,
+    parse_header,
+)
 from .batch_scan import CRC_FROM
 from .control_marker import marker_of
 from .epoch_cache import EpochCache
@@ -234,20 +240,23 @@ class PartitionLog:
             return duplicate
         size = header.batch_length + OVERHEAD
         base_offset = self.log_end_offset
-        header = header._replace(base_offset=base_offset, partition_leader_epoch=leader_epoch)
-        segment = self._segment_for(header, size, now_ms)
-        head = bytearray(HEADER_SIZE)
-        HEADER.pack_into(head, 0, *header)
-        self._held.hold(segment, (head, memoryview(data)[HEADER_SIZE:size]), size)
-        self._account(segment, header, size, data)
+        last_offset = base_offset + header.last_offset_delta
+        segment = self._active
+        if segment.must_roll_before(size, last_offset, header.max_timestamp, now_ms):
+            segment = self._roll(base_offset, now_ms)
+        view = memoryview(data)
+        head = bytearray(view[:HEADER_SIZE])
+        assign_offsets(head, header, base_offset=base_offset, leader_epoch=leader_epoch)
+        self._held.hold(segment, (head, view[HEADER_SIZE:]), size)
+        self._account(segment, header, base_offset, leader_epoch, size, data)
         self._after_append()
         return Appended(
-            base_offset=base_offset,
-            last_offset=header.last_offset,
-            log_append_time_ms=now_ms if self.config.log_append_time else -1,
-            log_start_offset=self.log_start_offset,
-            leader_epoch=leader_epoch,
-            size=size,
+            base_offset,
+            last_offset,
+            now_ms if self.config.log_append_time else -1,
+            self.log_start_offset,
+            leader_epoch,
+            size,
         )
 
     def _check_producer(
@@ -261,7 +270,7 @@ class PartitionLog:
                 self.producers.check_marker(marker)
             return None
         origin = Origin.CLIENT if from_client else Origin.COORDINATOR
-        first = self.producers.check(producer_batch(header), origin)
+        first = self.producers.check(producer_batch(header, 0), origin)
         if first is None:
             return None
         return Appended(
@@ -292,9 +301,13 @@ class PartitionLog:
         for header in headers:
             size = header.batch_length + OVERHEAD
             data = view[position : position + size]
-            segment = self._segment_for(header, size, now_ms)
+            segment = self._active
+            if segment.must_roll_before(size, header.last_offset, header.max_timestamp, now_ms):
+                segment = self._roll(header.base_offset, now_ms)
             self._held.hold(segment, (data,), size)
-            self._account(segment, header, size, data)
+            self._account(
+                segment, header, header.base_offset, header.partition_leader_epoch, size, data
+            )
             position += size
         self._after_append()
         return Appended(
@@ -336,18 +349,7 @@ class PartitionLog:
         if self.damage is not None:
             raise StorageFailed(str(self.damage))
 
-    def _segment_for(self, header: BatchHeader, size: int, now_ms: int) -> Segment:
-        """The active segment, after a roll where the batch must not go into it."""
-        if self._active.must_roll_before(
-            size=size,
-            last_offset=header.last_offset,
-            max_timestamp=header.max_timestamp,
-            now_ms=now_ms,
-        ):
-            self._roll(header.base_offset, now_ms)
-        return self._active
-
-    def _roll(self, base_offset: int, now_ms: int) -> None:
+    def _roll(self, base_offset: int, now_ms: int) -> Segment:
         """Begin a segment. The old one's indexes, the producer snapshot and the new name reach the
         device with the next round of group commit."""
         self._write_held()
@@ -363,27 +365,39 @@ class PartitionLog:
         self._snapshots.append((base_offset, self.producers.snapshot()))
         self._directory_changes += 1
         self._use_segments([*self._segments, segment])
+        return segment
 
     def _use_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
 
-    def _account(self, segment: Segment, header: BatchHeader, size: int, data: Buffer) -> None:
-        """The batch has its place: let indexes, epochs, producers and the end know."""
-        segment.note(header.last_offset, size, header.max_timestamp)
-        epoch = header.partition_leader_epoch
-        if epoch != self.epochs.latest_epoch and epoch >= 0:
-            self.epochs.assign(epoch, header.base_offset)
+    def _account(
+        self,
+        segment: Segment,
+        header: BatchHeader,
+        base_offset: int,
+        leader_epoch: int,
+        size: int,
+        data: Buffer,
+    ) -> None:
+        """The batch has its place: let indexes, epochs, producers and the end know.
+
+        `header` is as it came; a leader's batch has its offset and epoch from here.
+        """
+        last_offset = base_offset + header.last_offset_delta
+        segment.note(last_offset, size, header.max_timestamp)
+        if leader_epoch != self.epochs.latest_epoch and leader_epoch >= 0:
+            self.epochs.assign(leader_epoch, base_offset)
         if header.producer_id >= 0:
             if header.is_control:
                 marker = marker_of(data)
                 if marker is not None:
-                    undo, _ = self.producers.apply_marker(marker)
+                    undo, _ = self.producers.apply_marker(marker._replace(offset=last_offset))
                     self._held.undos.append(undo)
             else:
-                self._held.undos.append(self.producers.apply(producer_batch(header)))
-        self.log_end_offset = header.next_offset
-        self.producers.map_end_offset = self.log_end_offset
+                batch = producer_batch(header, base_offset)
+                self._held.undos.append(self.producers.apply(batch))
+        self.log_end_offset = self.producers.map_end_offset = last_offset + 1
 
     def _after_append(self) -> None:
         if not self._flush_scheduled:

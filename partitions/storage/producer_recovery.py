@@ -42,14 +42,14 @@ def snapshot_path(directory: str, offset: int) -> str:
     return f"{directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"
 
 
-def producer_batch(header: BatchHeader) -> ProducerBatch:
-    """What a data batch says of its producer; call only where producer_id >= 0."""
+def producer_batch(header: BatchHeader, base_offset: int) -> ProducerBatch:
+    """What a data batch at `base_offset` says of its producer; only where producer_id >= 0."""
     return ProducerBatch(
         header.producer_id,
         header.producer_epoch,
         header.base_sequence,
-        header.base_offset,
-        header.base_offset + header.last_offset_delta,
+        base_offset,
+        base_offset + header.last_offset_delta,
         header.max_timestamp,
         header.is_transactional,
     )
@@ -68,7 +68,7 @@ async def rebuild_producers(
     else:
         states.refill_windows(
             [
-                producer_batch(batch.header)
+                producer_batch(batch.header, batch.header.base_offset)
                 async for _, batch in _walk_back(segments, states.map_end_offset)
                 if batch.header.producer_id >= 0 and not batch.header.is_control
             ]
@@ -101,7 +101,7 @@ def apply_batch(states: ProducerStates, segment: Segment, batch: PlacedBatch) ->
         if marker is not None:
             states.apply_marker(marker)
     else:
-        states.apply(producer_batch(header))
+        states.apply(producer_batch(header, header.base_offset))
 
 
 def read_marker(segment: Segment, batch: PlacedBatch) -> Marker | None:

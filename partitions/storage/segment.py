@@ -166,7 +166,7 @@ class Segment:
         self.next_offset = last_offset + 1
 
     def must_roll_before(
-        self, *, size: int, last_offset: int, max_timestamp: int, now_ms: int
+        self, size: int, last_offset: int, max_timestamp: int, now_ms: int
     ) -> bool:
         """Whether a batch of `size` bytes belongs into a new segment."""
         if self.size == 0:

@@ -55,7 +55,7 @@ class Model:
         for data in self.batches:
             header = parse_header(data)
             if header.producer_id >= 0:
-                states.apply(producer_batch(header))
+                states.apply(producer_batch(header, header.base_offset))
         return states
 
 
@@ -138,7 +138,7 @@ class Life:
         expected = self.model.producers() if self.model.start == 0 else None
         known = None
         if expected is not None:
-            known = expected.check(producer_batch(header), Origin.CLIENT)
+            known = expected.check(producer_batch(header, header.base_offset), Origin.CLIENT)
         try:
             end = self.model.end
             self.put(records)
