@@ -21,6 +21,7 @@ class ImageDraft:
         self._topics: dict[str, TopicImage] | None = None
         self._topic_names: dict[UUID, str] | None = None
         self._fields: dict[str, Any] = {}
+        self._active: frozenset[int] | None = None
 
     # --- reading ---
 
@@ -39,12 +40,11 @@ class ImageDraft:
 
     def acceptable(self, broker_id: int) -> bool:
         """May this broker lead and join an ISR (RULES D3)?"""
-        broker = self.brokers.get(broker_id)
-        return broker is not None and broker.active
+        return broker_id in self._active_brokers()
 
     def rules(self, topic: TopicImage) -> ElectionRules:
         return ElectionRules(
-            acceptable=self.acceptable,
+            acceptable=self._active_brokers().__contains__,
             min_insync_replicas=topic.min_insync_replicas,
             unclean_allowed=topic.unclean_leader_election,
         )
@@ -58,14 +58,15 @@ class ImageDraft:
         del self._own_brokers()[node_id]
 
     def put_topic(self, topic: TopicImage) -> None:
-        topics, names = self._own_topics()
+        topics = self._own_topics()
+        known = topics.get(topic.name)
         topics[topic.name] = topic
-        names[topic.topic_id] = topic.name
+        if known is None or known.topic_id != topic.topic_id:
+            self._own_topic_names()[topic.topic_id] = topic.name
 
     def remove_topic(self, topic: TopicImage) -> None:
-        topics, names = self._own_topics()
-        del topics[topic.name]
-        del names[topic.topic_id]
+        del self._own_topics()[topic.name]
+        del self._own_topic_names()[topic.topic_id]
 
     def put_partition(self, topic_name: str, partition: PartitionImage) -> None:
         topic = self.topics[topic_name]
@@ -86,19 +87,31 @@ class ImageDraft:
             changes["brokers"] = MappingProxyType(dict(sorted(self._brokers.items())))
         if self._topics is not None:
             changes["topics"] = MappingProxyType(self._topics)
-            changes["topic_names"] = MappingProxyType(self._topic_names or {})
+        if self._topic_names is not None:
+            changes["topic_names"] = MappingProxyType(self._topic_names)
         return replace(self._image, **changes) if changes else self._image
 
     def _own_brokers(self) -> dict[int, BrokerImage]:
+        self._active = None
         if self._brokers is None:
             self._brokers = dict(self._image.brokers)
         return self._brokers
 
-    def _own_topics(self) -> tuple[dict[str, TopicImage], dict[UUID, str]]:
-        if self._topics is None or self._topic_names is None:
+    def _active_brokers(self) -> frozenset[int]:
+        """Only ever asked for members, never walked through (RULES A1)."""
+        if self._active is None:
+            self._active = frozenset(id for id, broker in self.brokers.items() if broker.active)
+        return self._active
+
+    def _own_topics(self) -> dict[str, TopicImage]:
+        if self._topics is None:
             self._topics = dict(self._image.topics)
+        return self._topics
+
+    def _own_topic_names(self) -> dict[UUID, str]:
+        if self._topic_names is None:
             self._topic_names = dict(self._image.topic_names)
-        return self._topics, self._topic_names
+        return self._topic_names
 
     # --- what follows from a broker's change ---
 

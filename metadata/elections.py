@@ -55,11 +55,9 @@ def change_partition(
     an empty log without a word would truncate what others still hold.
     `prefer`: move the leadership to the preferred leader if that is clean.
     """
-    target_isr = tuple(
-        replica
-        for replica in partition.replicas
-        if replica in (partition.isr if isr is None else isr) and replica != lost_data
-    )
+    kept = partition.isr if isr is None else isr
+    # Runs for every partition of a dying broker in one command: lists of three, no generators.
+    target_isr = tuple([r for r in partition.replicas if r in kept and r != lost_data])
     eligible = _eligible(partition, rules, target_isr, lost_data)
     last_known_leader = partition.last_known_leader
     if lost_disk and last_known_leader == lost_data:
@@ -75,19 +73,26 @@ def change_partition(
         last_known_leader = NO_LEADER
     elif partition.leader != NO_LEADER and not (lost_disk and partition.leader == lost_data):
         last_known_leader = partition.leader
+    last_known_elr = _last_known_elr(partition, rules, target_isr, eligible)
 
-    changed = replace(
+    if (
+        leader == partition.leader
+        and target_isr == partition.isr
+        and eligible == partition.elr
+        and last_known_elr == partition.last_known_elr
+        and last_known_leader == partition.last_known_leader
+    ):
+        return partition
+    return replace(
         partition,
         isr=target_isr,
         elr=eligible,
-        last_known_elr=_last_known_elr(partition, rules, target_isr, eligible),
+        last_known_elr=last_known_elr,
         leader=leader,
         leader_epoch=partition.leader_epoch + (leader != partition.leader),
+        partition_epoch=partition.partition_epoch + 1,
         last_known_leader=last_known_leader,
     )
-    if changed == partition:
-        return partition
-    return replace(changed, partition_epoch=partition.partition_epoch + 1)
 
 
 def min_isr(partition: PartitionImage, rules: ElectionRules) -> int:
@@ -103,12 +108,13 @@ def _eligible(
 ) -> tuple[int, ...]:
     if len(target_isr) >= min_isr(partition, rules):
         return ()
+    candidates = partition.elr + partition.isr
     return tuple(
-        replica
-        for replica in partition.replicas
-        if (replica in partition.elr or replica in partition.isr)
-        and replica not in target_isr
-        and replica != lost_data
+        [
+            replica
+            for replica in partition.replicas
+            if replica in candidates and replica not in target_isr and replica != lost_data
+        ]
     )
 
 
@@ -121,16 +127,14 @@ def _last_known_elr(
     """Who was eligible and lost data since the ISR fell below its minimum; for people only."""
     if len(target_isr) >= min_isr(partition, rules):
         return ()
+    candidates = partition.last_known_elr + partition.elr + partition.isr
+    present = target_isr + eligible
     return tuple(
-        replica
-        for replica in partition.replicas
-        if (
-            replica in partition.last_known_elr
-            or replica in partition.elr
-            or replica in partition.isr
-        )
-        and replica not in target_isr
-        and replica not in eligible
+        [
+            replica
+            for replica in partition.replicas
+            if replica in candidates and replica not in present
+        ]
     )
 
 

@@ -72,9 +72,12 @@ class MetadataMachine:
             return await reached
         finally:
             timer.cancel()
-            reached.cancel()
+            if self._image.index < index:
+                self._waiters = [waiter for waiter in self._waiters if waiter[2] is not reached]
+                heapq.heapify(self._waiters)
 
     async def close(self) -> None:
+        """Only after the log has stopped: applying a command may start a digest."""
         await self._tasks.close()
 
     # --- raftlog.StateMachine ---

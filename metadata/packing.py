@@ -107,9 +107,10 @@ def _optional(inner: Packer[Any]) -> Packer[Any]:
 
 
 def _sequence(inner: Packer[Any]) -> Packer[Any]:
+    pack, unpack = inner.pack, inner.unpack
     return Packer(
-        lambda value: [inner.pack(item) for item in value],
-        lambda packed: tuple(inner.unpack(item) for item in _a(list, packed)),
+        list if pack is _same else lambda value: [pack(item) for item in value],
+        lambda packed: tuple([unpack(item) for item in _a(list, packed)]),
     )
 
 
@@ -139,14 +140,20 @@ def _dataclass(cls: type, level: int, without: tuple[str, ...]) -> Packer[Any]:
         if field.name not in without and field.metadata.get("since", 1) <= level
     ]
 
+    names = [name for name, _ in stored]
+    packs = [(name, None if one.pack is _same else one.pack) for name, one in stored]
+    unpacks = [one.unpack for _, one in stored]
+
     def pack(value: Any) -> list[Any]:
-        return [one.pack(getattr(value, name)) for name, one in stored]
+        return [
+            getattr(value, name) if one is None else one(getattr(value, name))
+            for name, one in packs
+        ]
 
     def unpack(packed: Any) -> Any:
-        if len(_a(list, packed)) != len(stored):
-            raise Malformed(f"{cls.__name__} of {len(packed)} fields, not {len(stored)}")
-        return cls(
-            **{name: one.unpack(item) for (name, one), item in zip(stored, packed, strict=True)}
-        )
+        if len(_a(list, packed)) != len(unpacks):
+            raise Malformed(f"{cls.__name__} of {len(packed)} fields, not {len(unpacks)}")
+        values = [one(item) for one, item in zip(unpacks, packed, strict=True)]
+        return cls(**dict(zip(names, values, strict=True)))
 
     return Packer(pack, unpack)

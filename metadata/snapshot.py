@@ -92,13 +92,10 @@ def compare(before: ClusterImage, after: ClusterImage) -> ImageChange:
 
 
 def _deleted_topics(before: ClusterImage, after: ClusterImage) -> tuple[TopicImage, ...]:
-    if before.topics is after.topics:
+    if before.topic_names is after.topic_names:
         return ()
-    return tuple(
-        topic
-        for name, topic in sorted(before.topics.items())
-        if topic.topic_id not in after.topic_names
-    )
+    gone = [t for t in before.topics.values() if t.topic_id not in after.topic_names]
+    return tuple(sorted(gone, key=lambda topic: topic.name))
 
 
 def _changed_topics(before: ClusterImage, after: ClusterImage) -> tuple[TopicImage, ...]:

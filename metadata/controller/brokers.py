@@ -90,8 +90,7 @@ async def register_broker(
     broker_epoch = decided.result.value
     # From here on silence counts; the broker has yet to say what it has read.
     sessions.touch(node_id, broker_epoch, asyncio.get_running_loop().time())
-    if node_id in office.voters and node_id not in office.image.voter_directories:
-        await pin(office, node_id, directory_id, deadline)
+    await _pin_if_new(office, node_id, directory_id, deadline)
     return answer(ErrorCode.NONE, decided.index, broker_epoch)
 
 
@@ -106,10 +105,14 @@ async def heartbeat(
     def failed(error: ErrorCode, index: int = 0) -> ControllerAnswer[BrokerHeartbeatResponse]:
         return ControllerAnswer(BrokerHeartbeatResponse(error_code=error), index)
 
+    node_id, metadata_index = request.broker_id, request.current_metadata_offset
+    known = office.image.brokers.get(node_id)
+    if known is not None:
+        # Before the checks below: nothing may be awaited between them and what they allow.
+        await _pin_if_new(office, node_id, known.directory_id, deadline)
     sessions = office.sessions
     if sessions is None:
         return failed(ErrorCode.NOT_CONTROLLER)
-    node_id, metadata_index = request.broker_id, request.current_metadata_offset
     broker = office.image.brokers.get(node_id)
     if broker is None:
         return failed(ErrorCode.BROKER_ID_NOT_REGISTERED)
@@ -179,6 +182,12 @@ async def pin(office: Office, node_id: int, directory_id: UUID, deadline: float)
         lambda epoch: PinVoterDirectory(epoch, node_id, directory_id, replaces), deadline
     )
     return not decided.result.refused
+
+
+async def _pin_if_new(office: Office, node_id: int, directory_id: UUID, deadline: float) -> None:
+    """A voter that is heard for the first time; should it fail, the next heartbeat tries again."""
+    if node_id in office.voters and node_id not in office.image.voter_directories:
+        await pin(office, node_id, directory_id, deadline)
 
 
 def _levels(request: BrokerRegistrationRequest) -> tuple[int, int]:

@@ -232,7 +232,7 @@ class Controller:
     def _on_image(self, change: ImageChange) -> None:
         if change.after.voter_directories is not change.before.voter_directories:
             self._office.quorum.pin_directories(change.after.voter_directories)
-        if change.after.controller_term > self._term:
+        if -1 < self._term < change.after.controller_term:
             # Another node has taken office in a later term. Our role change may be on its way
             # still; every command of ours would be refused from now on.
             self._leave_office()

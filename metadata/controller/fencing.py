@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from ..commands import FenceBroker
 from .office import Office
@@ -23,14 +24,13 @@ async def watch_sessions(office: Office) -> None:
         for node_id, broker_epoch in sessions.expired(loop.time()):
             unsettled |= not await _fence(office, node_id, broker_epoch)
         planned = loop.time() + (FENCE_RETRY if unsettled else _pause(office))
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(planned):
                 await changed.wait()
-        except TimeoutError:
-            late = loop.time() - planned
-            if late > office.settings.heartbeat_interval:
-                # The loop stood still: heartbeats of that time wait unread in the sockets.
-                sessions.forgive(late)
+        late = loop.time() - planned
+        if late > office.settings.heartbeat_interval:
+            # The loop stood still: heartbeats of that time wait unread in the sockets.
+            sessions.forgive(late)
 
 
 def _pause(office: Office) -> float:

@@ -42,6 +42,8 @@ class FakeQuorum:
         """So many proposals are committed, but their proposer never learns it."""
         self.drop = 0
         """So many proposals are not committed, and their proposer never learns it."""
+        self.drop_kinds: tuple[type, ...] = ()
+        """Proposals of these kinds are not committed either."""
         self.leads = True
         self.before_commit: list[Command] = []
         """Slipped in ahead of the next proposal, as another leader or broker would."""
@@ -60,10 +62,11 @@ class FakeQuorum:
             return NotLeader(None)
         while self.before_commit:
             self.commit(self.before_commit.pop(0))
-        if self.drop:
-            self.drop -= 1
+        decoded = decode_command(command)
+        if self.drop or isinstance(decoded, self.drop_kinds):
+            self.drop = max(0, self.drop - 1)
             return Unknown("the answer did not come")
-        applied = self.commit(decode_command(command))
+        applied = self.commit(decoded)
         if self.lose_answers:
             self.lose_answers -= 1
             return Unknown("the answer did not come")

@@ -10,7 +10,7 @@ from logboat.metadata.image import NO_LEADER
 from logboat.raftlog import Role
 from logboat.wire import ErrorCode
 from tests.metadata.fake_quorum import Node
-from tests.metadata.virtual_loop import run
+from tests.metadata.virtual_loop import VirtualLoop, run
 
 
 def test_a4_controller_is_active_only_after_its_command_is_applied() -> None:
@@ -125,6 +125,40 @@ def test_b4_refused_connection_fences_at_once() -> None:
         assert not node.broker(1).fenced
         node.controller.connection_refused(9)
         assert not (await node.heartbeat(2)).is_fenced
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_b4_silence_while_the_controller_itself_stood_still_fences_nobody() -> None:
+    async def scenario() -> None:
+        node = Node()
+        await node.lead()
+        await node.join(1, 2)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.stall(30)
+        await asyncio.sleep(0.01)
+        assert not node.broker(1).fenced
+        # What was left of the session before the stall is left after it.
+        await node.keep_alive(1, seconds=1.2)
+        assert not node.broker(1).fenced
+        assert node.broker(2).fenced
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_b3_voter_whose_pin_did_not_come_through_is_pinned_by_its_next_heartbeat() -> None:
+    async def scenario() -> None:
+        node = Node()
+        await node.lead()
+        node.quorum.drop_kinds = (PinVoterDirectory,)
+        await node.register(2)
+        assert dict(node.image.voter_directories) == {}
+        node.quorum.drop_kinds = ()
+        await node.heartbeat(2)
+        assert dict(node.image.voter_directories) == {2: UUID(int=2)}
         await node.controller.stop()
 
     run(scenario())

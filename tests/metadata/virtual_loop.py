@@ -32,6 +32,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def stall(self, seconds: float) -> None:
+        """The clock runs on while nobody is served."""
+        self._jumping.now += seconds
+
 
 def run(scenario: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
