@@ -18,13 +18,13 @@ TARGET = Path(__file__).with_name("protocol.md")
 HEAD = """\
 # Kafka APIs served
 
-Written by `docs/protocol_table.py` from what the handlers declare; a test keeps it true. Versions are
-inclusive. "Kafka 4.4" is every stable version of that release; "-" is not served, and a request for it
-closes the connection as Kafka does. Produce is advertised from version 0, because older librdkafka
-releases turn compression off otherwise (KAFKA-18659), and refused below 3.
+Written by `docs/protocol_table.py` from what the handlers declare; a test keeps it true. Versions
+are inclusive. "Kafka 4.4" is every stable version of that release; "-" is not served, and a
+request for it closes the connection as Kafka does. Produce is advertised from version 0, because
+older librdkafka releases turn compression off otherwise (KAFKA-18659), and refused below 3.
 
 The inter-node column is for nodes of the same cluster, behind the cluster-secret handshake; clients
-that ask for those APIs get CLUSTER_AUTHORIZATION_FAILED where the protocol has a place for it.
+that ask for those APIs get CLUSTER_AUTHORIZATION_FAILED where the protocol has room for it.
 
 | key | API | Kafka 4.4 | clients | inter-node |
 |--:|---|---|---|---|
@@ -33,8 +33,9 @@ that ask for those APIs get CLUSTER_AUTHORIZATION_FAILED where the protocol has 
 
 def text() -> str:
     rows = [
-        f"| {known.key.value} | {known.name} | {_range(known.min_version, known.max_stable_version)}"
-        f" | {_served(CLIENT_APIS, known.key)} | {_served(INTERNODE_APIS, known.key)} |"
+        f"| {known.key.value} | {known.name} "
+        f"| {_range(known.min_version, known.max_stable_version)} "
+        f"| {_served(CLIENT_APIS, known.key)} | {_served(INTERNODE_APIS, known.key)} |"
         for known in all_apis()
     ]
     return HEAD + "\n".join(rows) + "\n"
