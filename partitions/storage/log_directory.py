@@ -274,8 +274,8 @@ class LogDirectory:
         stored = self._stored.pop(key, None)
         if stored is None:
             return
-        self._forget(key)
         log = self._logs.pop(key, None)
+        await self._forget(key)
         if log is not None:
             await log.delete()
         else:
@@ -286,8 +286,8 @@ class LogDirectory:
         """A folder that is no longer assigned to this node is renamed to `<name>.<topic id>-stray`
         and kept for a person to look at."""
         self._stored.pop(stored.key, None)
-        self._forget(stored.key)
         log = self._logs.pop(stored.key, None)
+        await self._forget(stored.key)
         if log is not None:
             await log.close()
         await self._rename(stored, STRAY_SUFFIX)
@@ -300,12 +300,18 @@ class LogDirectory:
         await self._disk.sync_dir(self.path)
         return target
 
-    def _forget(self, key: TopicPartition) -> None:
-        """A later log of this name starts without the old one's checkpoints."""
+    async def _forget(self, key: TopicPartition) -> None:
+        """Take the log out of the checkpoints, durably, before its folder goes: a later log of this
+        name must not start with the old one's offsets."""
         self._unopened.pop(key, None)
-        self.high_watermarks.pop(key, None)
-        self._recovery_points.pop(key, None)
-        self._log_start_offsets.pop(key, None)
+        async with self._writing:
+            for name, offsets in (
+                (RECOVERY_POINTS, self._recovery_points),
+                (LOG_START_OFFSETS, self._log_start_offsets),
+                (HIGH_WATERMARKS, self.high_watermarks),
+            ):
+                if offsets.pop(key, 0):
+                    await self._write(name, offsets)
 
     # Checkpoints and the end.
 
