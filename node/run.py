@@ -106,6 +106,13 @@ class Node:
         self._on_fatal = on_fatal
         self._tasks = TaskScope(on_fatal)
         self._started = False
+        self.internode = InternodeListener(
+            config.internode,
+            adopt_raft=self._adopt_raft,
+            on_channel_closed=self._on_channel_closed,
+            on_fatal=on_fatal,
+        )
+        self.clients = ClientListener(config, on_fatal)
         self.controller: Controller
         self.lifecycle: BrokerLifecycle | None = None
         self._http: HttpServer | None = None
@@ -182,14 +189,7 @@ class Node:
     async def _take_ports(self) -> None:
         """Before the disk is touched, so that a node with a wrong port changes nothing."""
         config = self.config
-        self.internode = InternodeListener(
-            config.internode,
-            adopt_raft=self._adopt_raft,
-            on_channel_closed=self._on_channel_closed,
-            on_fatal=self._on_fatal,
-        )
         internode_port = await self.internode.bind()
-        self.clients = ClientListener(config, self._on_fatal)
         kafka_port = await self.clients.bind()
         if config.http is not None and config.http.port != 0:
             # HTTP comes later; whether its port is to be had is known now.
