@@ -31,7 +31,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 from uuid import UUID
 
-from .exceptions import DecodeError, EncodeError
+from .exceptions import DecodeError, EncodeError, WireError
 from .schema import ZERO_UUID, Decoder, Encoder, Field, Message, Struct, Versions
 from .varint import decode_unsigned, encode_unsigned
 
@@ -100,20 +100,23 @@ def compile_constructor(struct_class: type[Struct]) -> None:
 class _Source:
     """Lines of one generated function and the objects that they name."""
 
+    error: type[WireError]
+
     def __init__(self, message: type[Message], version: int) -> None:
         self.message = message
         self.version = version
         self.flexible = version in message.__flexible__
-        self.names: dict[str, Any] = {
-            "DecodeError": DecodeError,
-            "EncodeError": EncodeError,
-            "struct_error": struct.error,
-        }
+        self.what = f"{message.__name__} v{version}"
+        self.names: dict[str, Any] = {self.error.__name__: self.error}
         self._lines: list[str] = []
         self._count = 0
 
     def line(self, indent: int, text: str) -> None:
         self._lines.append("    " * indent + text)
+
+    def fail_if(self, indent: int, condition: str, field: Field, why: str) -> None:
+        message = f"{self.what}: {field.name} {why}"
+        self.line(indent, f"if {condition}: raise {self.error.__name__}({message!r})")
 
     def fresh(self, prefix: str) -> str:
         self._count += 1
@@ -146,6 +149,8 @@ class _Source:
 class _DecoderSource(_Source):
     """Writes `decode(b, p) -> (message, position)`."""
 
+    error = DecodeError
+
     def __init__(self, message: type[Message], version: int) -> None:
         super().__init__(message, version)
         self.names |= {
@@ -154,6 +159,7 @@ class _DecoderSource(_Source):
             "uuid": _uuid_from_bytes,
             "ZERO_UUID": ZERO_UUID,
             "unpack_from": struct.unpack_from,
+            "past_end": (IndexError, struct.error),
         }
         # Fixed sizes waiting to be read by one unpack: (format, target), and what to do after it.
         self._run: list[tuple[str, str]] = []
@@ -173,20 +179,12 @@ class _DecoderSource(_Source):
         self.line(1, "try:")
         self._struct(2, self.message, root)
         self.line(2, f"return {root}, p")
-        self.line(1, "except (IndexError, struct_error):")
-        self.line(2, f"raise DecodeError('{self._what()} is truncated at byte %d' % end) from None")
+        self.line(1, "except past_end:")
+        self.line(2, f"raise DecodeError('{self.what} is truncated at byte %d' % end) from None")
         self.line(1, "except UnicodeDecodeError as error:")
-        self.line(2, f"raise DecodeError('{self._what()}: %s' % error) from None")
+        self.line(2, f"raise DecodeError('{self.what}: %s' % error) from None")
         decoder: Decoder = self.build("decode")
         return decoder
-
-    def _what(self) -> str:
-        return f"{self.message.__name__} v{self.version}"
-
-    def _fail_if(self, indent: int, condition: str, field: Field, why: str) -> None:
-        self.line(
-            indent, f"if {condition}: raise DecodeError('{self._what()}: {field.name} {why}')"
-        )
 
     # Runs of fixed sizes
 
@@ -222,7 +220,7 @@ class _DecoderSource(_Source):
             self.line(indent, f"if {count} > 127:")
             self.line(indent + 1, f"{count}, p = uvarint(b, p - 1)")
             if field.kind == "string":
-                self._fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
+                self.fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
             return count, f"{count} - 1", f"not {count}"
         self._run.append((classic_format, count))
         self._flush(indent)
@@ -283,14 +281,14 @@ class _DecoderSource(_Source):
             self.line(indent, f"if {null}: {target} = None")
             self.line(indent, "else:")
             return indent + 1
-        self._fail_if(indent, null, field, "must not be null")
+        self.fail_if(indent, null, field, "must not be null")
         return indent
 
     def _string(self, indent: int, field: Field, target: str) -> None:
         _, number, null = self._read_count(indent, field, "h")
         indent = self._null(indent, field, null, target)
         self.line(indent, f"q = p + {number}")
-        self._fail_if(indent, "q > end", field, "runs past the end")
+        self.fail_if(indent, "q > end", field, "runs past the end")
         copy = ".tobytes()" if self._through_view else ""
         self.line(indent, f"{target} = b[p:q]{copy}.decode()")
         self.line(indent, "p = q")
@@ -299,7 +297,7 @@ class _DecoderSource(_Source):
         _, number, null = self._read_count(indent, field, "i")
         indent = self._null(indent, field, null, target)
         self.line(indent, f"q = p + {number}")
-        self._fail_if(indent, "q > end", field, "runs past the end")
+        self.fail_if(indent, "q > end", field, "runs past the end")
         copy = ".tobytes()" if self._through_view and field.kind == "bytes" else ""
         self.line(indent, f"{target} = b[p:q]{copy}")
         self.line(indent, "p = q")
@@ -311,7 +309,7 @@ class _DecoderSource(_Source):
         indent = self._null(indent, field, null, target)
         smallest = _smallest_size(element, self.version, self.flexible)
         bound = f"({number}) * {smallest}" if smallest > 1 else number
-        self._fail_if(indent, f"{bound} > end - p", field, "counts more than there is")
+        self.fail_if(indent, f"{bound} > end - p", field, "counts more than there is")
         if element.kind in FIXED and element.kind != "uuid":
             code = FIXED[element.kind]
             unpackers = f"unpack_{code.replace('?', 'Z')}"
@@ -350,17 +348,19 @@ class _DecoderSource(_Source):
         self.line(
             indent,
             f"if {after} > end: "
-            f"raise DecodeError('{self._what()}: tagged field %d runs past the end' % {tag})",
+            f"raise DecodeError('{self.what}: tagged field %d runs past the end' % {tag})",
         )
         for field in tagged:
             self.line(indent, f"if {tag} == {field.tag}:")
             self._value(indent + 1, field, f"{target}.{field.name}")
-            self._fail_if(indent + 1, f"p != {after}", field, "does not fill its tag")
+            self.fail_if(indent + 1, f"p != {after}", field, "does not fill its tag")
         self.line(indent, f"p = {after}")
 
 
 class _EncoderSource(_Source):
     """Writes `encode(o, w) -> buffers`, where `w` is the bytearray to begin with."""
+
+    error = EncodeError
 
     def __init__(self, message: type[Message], version: int) -> None:
         super().__init__(message, version)
@@ -368,6 +368,7 @@ class _EncoderSource(_Source):
             "uvarint": encode_unsigned,
             "total": _total_size,
             "explain": partial(_explain, version=version),
+            "wrong_value": _WRONG_VALUE,
         }
         # Fixed sizes waiting to be written by one pack: (format, expression); "x" is a zero byte.
         self._run: list[tuple[str, str]] = []
@@ -387,19 +388,10 @@ class _EncoderSource(_Source):
             self.line(2, "return [w]")
         # Values are not checked beforehand; whatever a wrong one raises is explained afterwards.
         self.line(1, "except EncodeError: raise")
-        self.line(1, "except (struct_error, AttributeError, TypeError, ValueError, OverflowError)")
-        self._lines[-1] += " as error:"
-        self.line(2, f"raise EncodeError('{self._what()}: ' + explain(o, error)) from error")
+        self.line(1, "except wrong_value as error:")
+        self.line(2, f"raise EncodeError('{self.what}: ' + explain(o, error)) from error")
         encoder: Encoder = self.build("encode")
         return encoder
-
-    def _what(self) -> str:
-        return f"{self.message.__name__} v{self.version}"
-
-    def _fail_if(self, indent: int, condition: str, field: Field, why: str) -> None:
-        self.line(
-            indent, f"if {condition}: raise EncodeError('{self._what()}: {field.name} {why}')"
-        )
 
     # Runs of fixed sizes
 
@@ -433,7 +425,7 @@ class _EncoderSource(_Source):
             self.line(indent, f"if {count} < 128: w.append({count})")
         self.line(indent, "else:")
         if field.kind == "string":
-            self._fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
+            self.fail_if(indent + 1, f"{count} > {MAX_STRING + 1}", field, "is too long")
         if self._run:
             self.line(indent + 1, f"w += {self._packed_run()}")
             self._run.clear()
@@ -448,7 +440,7 @@ class _EncoderSource(_Source):
             if not field.carried_in(self.version):
                 if not field.ignorable:
                     is_set = self._is_set(indent, field, attribute)
-                    self._fail_if(indent, is_set, field, "is set but not carried")
+                    self.fail_if(indent, is_set, field, "is set but not carried")
             elif self.version in field.tagged:
                 tagged.append(field)
             else:
@@ -615,6 +607,8 @@ class _EncoderSource(_Source):
         return f"{attribute} != {field.default!r}"
 
 
+_WRONG_VALUE = (struct.error, AttributeError, TypeError, ValueError, OverflowError)
+"""What a value of the wrong type or size makes the generated code raise."""
 _NEVER = Versions.parse("none")
 _SHORT = 64
 """Arrays of numbers shorter than this have a ready-made format."""

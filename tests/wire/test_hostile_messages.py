@@ -48,7 +48,7 @@ def test_a_damaged_message_raises_nothing_but_decode_error(message: type[Message
     rng = random.Random(message.__name__)
     for version in versions_of(message):
         encoded = b"".join(sample(message, version, rng).encode(version))
-        for _ in range(12):
+        for _ in range(8):
             damaged = bytearray(encoded)
             for _ in range(rng.randint(1, 4)):
                 if damaged:

@@ -47,7 +47,7 @@ from logboat.wire.messages.default_principal import DefaultPrincipalData
 from logboat.wire.schema import Field
 from tests.wire.message_samples import sample
 
-SAMPLES = 6
+SAMPLES = 4
 
 KIO_LACKS = {
     "ApiVersions": {5},
