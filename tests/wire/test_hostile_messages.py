@@ -6,7 +6,7 @@ import random
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logboat.wire import DecodeError, Message, all_apis, decode_request
@@ -56,6 +56,7 @@ def test_a_damaged_message_raises_nothing_but_decode_error(message: type[Message
             try_to_decode(message, bytes(damaged), version)
 
 
+@settings(deadline=None)  # other work may hold the processor
 @given(api=st.sampled_from(all_apis()), version=st.integers(0, 18), data=st.binary(max_size=200))
 def test_noise_raises_nothing_but_decode_error(api: object, version: int, data: bytes) -> None:
     key = api.key  # type: ignore[attr-defined]
@@ -104,12 +105,14 @@ def test_impossible_lengths_are_refused_before_anything_is_allocated(
     assert peak < 100_000
 
 
+@settings(deadline=None)  # other work may hold the processor
 @given(st.integers(0, 2**32 - 1))
 def test_unsigned_varints_round_trip(value: int) -> None:
     encoded = encode_unsigned(value)
     assert decode_unsigned(b"?" + encoded, 1) == (value, 1 + len(encoded))
 
 
+@settings(deadline=None)  # other work may hold the processor
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_signed_varints_round_trip(value: int) -> None:
     encoded = encode_signed(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logboat.wire import ErrorCode, WireError
@@ -304,6 +304,7 @@ any_record = st.builds(
 )
 
 
+@settings(deadline=None)  # other work may hold the processor
 @given(
     records=st.lists(any_record, min_size=1, max_size=8),
     base_offset=st.integers(0, 2**60),
