@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
+from typing import Protocol, cast
 from uuid import UUID
 
 from pysyncobj.config import FAIL_REASON
@@ -51,6 +51,10 @@ _NEVER_APPENDED = (
     # It was appended, but another entry has been committed and applied in its place.
     FAIL_REASON.DISCARDED,
 )
+
+
+_NOT_YET = cast(Engine, None)
+"""Stands for the engine while it is being constructed."""
 
 
 class Wire(Protocol):
@@ -140,13 +144,21 @@ class Driver:
         )
         self._store = store
         self._guards: list[Guard] = [create(self) for create in guards]
+        # Only those that care: these run for each message of a busy log.
+        self._on_send_guards = [g for g in reversed(self._guards) if _overrides(g, "on_send")]
+        self._depends_on_guards = [g for g in self._guards if _overrides(g, "depends_on")]
+        self._engine: Engine = _NOT_YET
         with entered(self):
             self._engine = Engine(self, node_id=node_id, peers=self.peers, settings=settings)
 
     # EngineContext
 
     def engine_journal(self) -> EngineJournal:
-        return EngineJournal(self.journal, applies_per_turn=self.settings.applies_per_turn)
+        return EngineJournal(
+            self.journal,
+            applies_per_turn=self.settings.applies_per_turn,
+            on_appended=self._on_appended,
+        )
 
     def engine_serializer(self) -> EngineSnapshots:
         return self._snapshots
@@ -261,6 +273,8 @@ class Driver:
     def on_link(self, peer: int) -> None:
         """The outgoing connection to `peer` was made or lost."""
         if not self._stopped:
+            for guard in self._guards:
+                guard.on_link(peer)
             self.refresh()
 
     def on_synced(self) -> None:
@@ -303,7 +317,7 @@ class Driver:
                 self.wake()
 
     def _tick(self) -> None:
-        self._engine.doTick(0.0)
+        self._engine.tick()
 
     def _tell_synced(self) -> None:
         for guard in self._guards:
@@ -341,10 +355,12 @@ class Driver:
         if not self.leading:
             while self._waiting:
                 self._waiting.popleft().answer(NotLeader(self.leader_id))
-        for _ in range(min(len(self._waiting), self.settings.proposals_per_turn)):
+        burst: list[tuple[bytes, Callable[[object, int], None]]] = []
+        while self._waiting and len(burst) < self.settings.proposals_per_turn:
             proposal = self._waiting.popleft()
             self._in_engine[proposal] = None
-            self._engine.propose(proposal.command, self._on_outcome(proposal))
+            burst.append((proposal.command, self._on_outcome(proposal)))
+        self._engine.propose(burst)
 
     def _on_outcome(self, proposal: Proposal) -> Callable[[object, int], None]:
         def on_outcome(result: object, reason: int) -> None:
@@ -420,14 +436,16 @@ class Driver:
 
     def on_engine_send(self, peer: int, message: Message) -> bool:
         passed: Message | None = message
-        for guard in reversed(self._guards):
+        for guard in self._on_send_guards:
             if passed is None:
                 return False
             passed = guard.on_send(peer, passed)
         if passed is None or self.failed:
             return False
         self._last_append = self.now()
-        after = max((guard.depends_on(passed) for guard in self._guards), default=0)
+        after = 0
+        for guard in self._depends_on_guards:
+            after = max(after, guard.depends_on(passed))
         item: Message | SnapshotStream = passed
         if isinstance(passed, SnapshotOffer):
             latest = self._store.latest
@@ -447,6 +465,11 @@ class Driver:
                 guard.on_campaign()
         # The engine is about to send to those whom it believes connected.
         self.refresh()
+
+    def _on_appended(self) -> None:
+        # During its construction the engine may add the very first entry.
+        if self._engine is not _NOT_YET:
+            self._engine.on_appended()
 
     def on_engine_apply(self, index: int, command: bytes) -> object:
         if not command:
@@ -489,6 +512,10 @@ class Driver:
             return
         self._held.append(message)
         self.send(peer, Ack(self.term, 0, reset=False, success=False))
+
+
+def _overrides(guard: Guard, hook: str) -> bool:
+    return getattr(type(guard), hook) is not getattr(Guard, hook)
 
 
 def _as_piece(chunk: SnapshotChunk) -> SnapshotChunk:

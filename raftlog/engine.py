@@ -100,10 +100,11 @@ class Engine(SyncObj):  # type: ignore[misc]
         self._owner = owner
         self._voters = {peer: Voter(peer) for peer in peers}
         self._engine_transport = EngineTransport(owner)
+        self._configuration = _configuration(owner, settings)
         super().__init__(
             Voter(node_id),
             list(self._voters.values()),
-            _configuration(owner, settings),
+            self._configuration,
             nodeClass=Voter,
             transport=self._engine_transport,
         )
@@ -115,9 +116,11 @@ class Engine(SyncObj):  # type: ignore[misc]
         """The one replicated method. Its body runs when the command is applied."""
         return self._owner.on_engine_apply(self.raftLastApplied + 1, data)
 
-    def propose(self, data: bytes, on_outcome: Callable[[object, int], None]) -> None:
-        """Queue a command; the next tick appends it, or answers that this node does not lead."""
-        self.command(data, callback=on_outcome)
+    def propose(self, burst: Sequence[tuple[bytes, Callable[[object, int], None]]]) -> None:
+        """Queue commands; the next tick appends each, or answers that this node does not lead."""
+        self._configuration.burst_left = len(burst)
+        for data, on_outcome in burst:
+            self.command(data, callback=on_outcome)
 
     def receive(self, peer: int, message: Message) -> None:
         self._engine_transport.receive(self._voters[peer], to_engine(message))
@@ -125,23 +128,49 @@ class Engine(SyncObj):  # type: ignore[misc]
     def report_connected(self, peer: int, connected: bool) -> None:
         self._engine_transport.report(self._voters[peer], connected)
 
+    def on_appended(self) -> None:
+        """The journal has got an entry."""
+        self._configuration.burst_left = max(0, self._configuration.burst_left - 1)
+
+    def tick(self) -> None:
+        self.doTick(0.0)
+        # What could not be appended, since this node no longer leads, is answered by now.
+        self._configuration.burst_left = 0
+
     @property
     def leader_id(self) -> int | None:
         leader = self._getLeader()
         return None if leader is None else leader.id
 
 
-def _configuration(owner: EngineOwner, settings: RaftSettings) -> SyncObjConf:
+class Configuration(SyncObjConf):  # type: ignore[misc]
+    """The engine's settings, one of which changes from moment to moment."""
+
+    burst_left = 0
+    """Commands that the tick under way has still to append."""
+
+    @property
+    def appendEntriesUseBatch(self) -> bool:
+        """Whether an appended command may wait for the next heartbeat.
+
+        Never, or each command would take 100 ms. But the engine asks this after each single
+        command; of a burst only the last one must make it send to everybody.
+        """
+        return self.burst_left > 0
+
+    @appendEntriesUseBatch.setter
+    def appendEntriesUseBatch(self, _: bool) -> None: ...
+
+
+def _configuration(owner: EngineOwner, settings: RaftSettings) -> Configuration:
     def on_state(_: int, state: int) -> None:
         owner.on_engine_role(_STATES[state])
 
     def unused(*_: object) -> None:
         raise Fatal("the engine bypasses its serializer")
 
-    return SyncObjConf(
+    return Configuration(
         autoTick=False,
-        # One entry per message and at once; our outbox joins them again.
-        appendEntriesUseBatch=False,
         appendEntriesBatchSizeBytes=settings.append_bytes,
         appendEntriesPeriod=settings.heartbeat_s,
         raftMinTimeout=settings.election_min_s,
@@ -166,12 +195,16 @@ def _configuration(owner: EngineOwner, settings: RaftSettings) -> SyncObjConf:
 class EngineJournal(EngineJournalInterface):  # type: ignore[misc]
     """Our journal as the engine expects it: a list whose changes are named."""
 
-    def __init__(self, journal: Journal, *, applies_per_turn: int) -> None:
+    def __init__(
+        self, journal: Journal, *, applies_per_turn: int, on_appended: Callable[[], None]
+    ) -> None:
         self._journal = journal
+        self._on_appended = on_appended
         self._applies_per_turn = max(2, applies_per_turn)
 
     def add(self, command: bytes, index: int, term: int) -> None:
         self._journal.append(index, term, command)
+        self._on_appended()
 
     def clear(self) -> None:
         self._journal.clear()

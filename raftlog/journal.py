@@ -383,8 +383,8 @@ class Journal:
         segment.max_index = max(segment.max_index, batch.max_index)
         self._synced_index, self._in_flight_index = self._in_flight_index, None
         self.synced = batch.position
-        self._remove_covered(batch.after.first_index)
         self.on_synced()
+        await self._remove_covered(batch.after.first_index)
 
     def _segment_for(self, batch: _Batch) -> Segment:
         """The last file, or the spare once the last one is full.
@@ -400,11 +400,11 @@ class Journal:
             batch.records.insert(0, encode_record(batch.before))
         return current
 
-    def _remove_covered(self, first_index: int) -> None:
+    async def _remove_covered(self, first_index: int) -> None:
         """Remove the oldest files whose entries are all compacted, durably so by now."""
         while len(self._segments) > 1 and self._segments[0].max_index < first_index:
             try:
-                self._segments.pop(0).remove()
+                await offload(self._segments.pop(0).remove)
             except OSError as error:
                 # Left behind it does no harm: recovery begins at the newest gapless run of files.
                 logger.warning("a journal file could not be removed: %s", error)

@@ -11,6 +11,7 @@ from .durable_first import DurableFirst
 from .guard import Guard, GuardContext
 from .no_forwarding import NoForwarding
 from .no_needless_truncation import NoNeedlessTruncation
+from .no_resending import NoResending
 from .old_snapshots import OldSnapshots
 from .pinned_directories import PinnedDirectories
 from .pre_vote import PreVoting
@@ -28,6 +29,7 @@ ALL_GUARDS: Sequence[type[Guard]] = (
     SnapshotCommit,
     DurableFirst,
     TermOfAnswers,
+    NoResending,
     Backtracking,
     NoNeedlessTruncation,
     SnapshotSpin,
@@ -43,6 +45,7 @@ __all__ = [
     "GuardFactory",
     "NoForwarding",
     "NoNeedlessTruncation",
+    "NoResending",
     "OldSnapshots",
     "PinnedDirectories",
     "PreVoting",

@@ -106,6 +106,9 @@ class Guard:
     def on_role(self) -> None:
         """Term, leader or role may have changed."""
 
+    def on_link(self, peer: int) -> None:
+        """The connection on which we speak to `peer` was made or lost."""
+
     def next_due(self) -> float | None:
         """Loop time at which `on_time` wants to be called."""
         return None
