@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..local_cluster import LocalCluster
+from ..local_cluster import LocalCluster, NotInTime
 from ..log_files import partition_folder, stored_batches
 from ..replica_equality import ReplicaView, first_difference
 from .read_back import Comparison, compare, read_everything
@@ -28,6 +28,8 @@ come in batches, cannot run past 70 % between two looks."""
 
 ISR_LOOK_SECONDS = 0.1
 
+_STARTED = time.monotonic()
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -47,27 +49,44 @@ def run_demo(records: int, *, sabotage: bool) -> Verdict:
     """Raises NotInTime or RuntimeError when it cannot be finished. No process is left."""
     lines = source_lines(records)
     with LocalCluster(nodes=3) as cluster:
-        print(f"3 nodes on {cluster.bootstrap_servers}", flush=True)
-        _create_topic(cluster)
-        workload = Workload(cluster.bootstrap_servers, TOPIC, lines)
-        failover = _kill_and_restart(cluster, workload)
-        workload.finish()
-        if workload.failures:
-            print(f"{len(workload.failures)} records were given up: {workload.failures[0]}")
-        cluster.wait_in_sync(TOPIC)
-        print(f"{workload.acknowledged} records acknowledged; every replica is in sync", flush=True)
-        differences = _differences(cluster)
-        if sabotage:
-            _sabotage(cluster, workload)
-        everything = read_everything(cluster.bootstrap_servers, TOPIC, PARTITIONS)
-        comparison = compare(workload, lines, everything)
-        comparison.complaints += differences
-        for complaint in comparison.complaints:
-            print(f"  {complaint}")
-        if not comparison.held and not sabotage:
-            cluster.keep_folder()
-            print(f"  the nodes' folders are kept in {cluster.folder.path}")
+        try:
+            verdict = _run_in(cluster, lines, sabotage=sabotage)
+        except (NotInTime, RuntimeError):
+            _keep(cluster)
+            raise
+        if not verdict.held and not sabotage:
+            _keep(cluster)
+        return verdict
+
+
+def _run_in(cluster: LocalCluster, lines: list[bytes], *, sabotage: bool) -> Verdict:
+    _say(f"3 nodes on {cluster.bootstrap_servers}")
+    _create_topic(cluster)
+    workload = Workload(cluster.bootstrap_servers, TOPIC, lines)
+    failover = _kill_and_restart(cluster, workload)
+    workload.finish()
+    if workload.failures:
+        _say(f"{len(workload.failures)} records were given up: {workload.failures[0]}")
+    cluster.wait_in_sync(TOPIC)
+    _say(f"{workload.acknowledged} records acknowledged; every replica is in sync")
+    differences = _differences(cluster)
+    if sabotage:
+        _sabotage(cluster, workload)
+    everything = read_everything(cluster.bootstrap_servers, TOPIC, PARTITIONS)
+    comparison = compare(workload, lines, everything)
+    comparison.complaints += differences
+    for complaint in comparison.complaints:
+        _say(complaint)
     return _verdict(comparison, failover)
+
+
+def _say(sentence: str) -> None:
+    print(f"{time.monotonic() - _STARTED:6.1f} s  {sentence}", flush=True)
+
+
+def _keep(cluster: LocalCluster) -> None:
+    cluster.keep_folder()
+    _say(f"the nodes' folders are kept in {cluster.folder.path}")
 
 
 def _create_topic(cluster: LocalCluster) -> None:
@@ -87,7 +106,7 @@ def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
     )
     victim = cluster.leader_of(TOPIC, VICTIM_PARTITION)
     part = 100 * workload.acknowledged / size
-    print(f"SIGKILL for node {victim}, leader of partition {VICTIM_PARTITION}, at {part:.0f} %")
+    _say(f"SIGKILL for node {victim}, leader of partition {VICTIM_PARTITION}, at {part:.0f} %")
     produced_before = workload.produced
     acks: list[Ack] = []
     workload.listen(lambda ack: acks.append(ack) if ack.partition == VICTIM_PARTITION else None)
@@ -97,6 +116,7 @@ def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
     workload.run_until(
         lambda: bool(acks) and acks[-1].number >= produced_before, "a new leader's acknowledgement"
     )
+    _say("a new leader acknowledges; the killed node is started again")
     started_at = time.monotonic()
     cluster.start(victim, wait=False)
     workload.run_until(
@@ -105,7 +125,7 @@ def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
     rejoined_at = time.monotonic()
     workload.listen(lambda ack: None)
     first_ack = min(ack.at for ack in acks if ack.offset >= _first_of_next_leader(cluster, victim))
-    print(f"node {victim} is back in the ISR")
+    _say(f"node {victim} is back in the ISR")
     return _Failover(first_ack - killed_at, rejoined_at - started_at)
 
 
@@ -174,7 +194,7 @@ def _sabotage(cluster: LocalCluster, workload: Workload) -> None:
         cluster.kill(node_id)
     data_dirs = [cluster.data_dir(node_id) for node_id in cluster.node_ids]
     count = cut_batch(data_dirs, TOPIC, last.partition, last.offset)
-    print(f"SABOTAGE: the last {count} records of partition {last.partition} are cut out of all")
+    _say(f"SABOTAGE: the last {count} records of partition {last.partition} are cut out of all")
     for node_id in cluster.node_ids:
         cluster.start(node_id, wait=False)
     cluster.wait_ready()
