@@ -76,6 +76,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._cutting = False
         self._closing = False
         self._corked: list[Buffer] = []
+        self._corked_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self.caller = Caller("", 0)
 
@@ -194,11 +195,16 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         if not self._corked:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._corked.append(sum(map(len, parts)).to_bytes(_LENGTH_SIZE, "big"))
+        length = sum(map(len, parts))
+        self._corked.append(length.to_bytes(_LENGTH_SIZE, "big"))
         self._corked.extend(parts)
+        self._corked_bytes += length
+        if self._corked_bytes >= WRITE_BUFFER:
+            # Now, so that a slow client is noticed before its next request is started.
+            self._flush()
 
     def _flush(self) -> None:
-        parts, self._corked = self._corked, []
+        parts, self._corked, self._corked_bytes = self._corked, [], 0
         first = 0
         for position, part in enumerate(parts):
             if len(part) >= _UNCORKED_SIZE:

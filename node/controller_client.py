@@ -16,7 +16,7 @@ from typing import Protocol
 from ..metadata.commands import Origin
 from ..metadata.controller import ControllerAnswer
 from ..metadata.machine import MetadataMachine
-from ..partitions.peer import PeerLost
+from ..partitions import PeerLost
 from ..wire import ApiKey, ErrorCode, Message, api
 from ..wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from .peers import InternodePeer, Peers

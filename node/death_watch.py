@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ..partitions.peer import PeerLost
+from ..partitions import PeerLost
 from ..seam import TaskScope
 from .peers import Peers
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from ..groups import OFFSETS_TOPIC
-from ..partitions.replicas import Replicas, Role
+from ..partitions import Replicas, Role
 from ..seam import Buffer
 from ..wire import ErrorCode
 

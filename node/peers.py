@@ -11,7 +11,7 @@ from typing import cast
 from ..metadata.commands import Origin
 from ..metadata.controller import ControllerAnswer
 from ..metadata.image import ClusterImage
-from ..partitions.peer import PeerLost
+from ..partitions import PeerLost
 from ..raftlog import Channel, ChannelClosed, Credential, HandshakeFailed, dial
 from ..wire import (
     ApiKey,

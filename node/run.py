@@ -19,8 +19,7 @@ from ..groups import OFFSETS_TOPIC, GroupCoordinator, GroupSettings
 from ..metadata.controller import Controller, ControllerSettings
 from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
-from ..partitions.replicas import Replicas
-from ..partitions.replication_config import ReplicationConfig
+from ..partitions import Replicas, ReplicationConfig
 from ..partitions.storage import LogDirectory
 from ..raftlog import Channel, Credential, RaftLog, RaftSettings
 from ..seam import Clock, Disk, OnFatal, TaskScope
@@ -162,7 +161,6 @@ class Node:
         await self.groups.stop()
         await self.replicas.stop()
         assert self.log_directory is not None
-        await self.log_directory.close_logs()
         await self.log_directory.write_clean_marker(self._broker_epoch())
         await self._end()
         await self.log_directory.close()

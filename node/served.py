@@ -57,6 +57,8 @@ class Served:
     of these keys, read before it on its connection, are unanswered. Answers keep their order."""
     ends_with_client: bool = False
     """Nobody misses its outcome when the connection is gone: it is cancelled then."""
+    advertised: bool = True
+    """Shown by ApiVersions."""
     advertised_min: int | None = None
     """Where ApiVersions shows another minimum than is served."""
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 
 from ..groups import GroupCoordinator
 from ..metadata.image import BrokerImage, ClusterImage
 from ..metadata.machine import MetadataMachine
-from ..partitions.replicas import Replicas
+from ..partitions import Replicas
 from ..seam import Clock
 from .config import NodeConfig
 from .controller_apis import ControllerApis
 from .controller_client import ControllerClient
 from .producer_ids import ProducerIds
 from .topic_creation import TopicCreation
+
+OPENING_S = 1.0
+"""How long an answer is held back for logs that are being made."""
 
 
 @dataclass(slots=True)
@@ -33,6 +38,17 @@ class Services:
     @property
     def image(self) -> ClusterImage:
         return self.machine.image
+
+    async def new_logs_open(self, deadline: float) -> None:
+        """Wait, but not for long, until this node has made the logs its image speaks of.
+
+        A client that creates a topic and writes to it at once would otherwise be sent away with
+        NOT_LEADER_OR_FOLLOWER, and come back only after its back-off.
+        """
+        longest = asyncio.get_running_loop().time() + OPENING_S
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(min(deadline, longest)):
+                await self.replicas.wait_recovered()
 
     def live_brokers(self) -> list[BrokerImage]:
         """Unfenced brokers by node id."""

@@ -62,8 +62,12 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.ELECT_LEADERS, 0, 2, "elect_leaders"),
     Served(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, "incremental_alter_configs"),
     Served(ApiKey.DESCRIBE_CLUSTER, 0, 2, "describe_cluster"),
+    Served(ApiKey.ALTER_PARTITION, 2, 3, "strangers", advertised=False),
+    Served(ApiKey.BROKER_REGISTRATION, 0, 4, "strangers", advertised=False),
+    Served(ApiKey.BROKER_HEARTBEAT, 0, 2, "strangers", advertised=False),
+    Served(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, "strangers", advertised=False),
 )
-"""What clients may ask. Everything here is advertised."""
+"""What clients may ask."""
 
 _ANYTHING = frozenset(ApiKey)
 """Nodes know what they ask side by side; their answers still come in order."""

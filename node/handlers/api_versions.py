@@ -48,6 +48,7 @@ def handle(
                 max_version=row.max_version,
             )
             for row in CLIENT_APIS.values()
+            if row.advertised
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(

@@ -23,10 +23,12 @@ async def handle(services: Services, request: CreatePartitionsRequest, call: Cal
             ]
         )
 
-    return await forward(
+    response = await forward(
         services,
         ApiKey.CREATE_PARTITIONS,
         request,
         timeout_ms=request.timeout_ms,
         failed=failed,
     )
+    await services.new_logs_open(float("inf"))
+    return response

@@ -24,10 +24,12 @@ async def handle(services: Services, request: CreateTopicsRequest, call: Call) -
             ]
         )
 
-    return await forward(
+    response = await forward(
         services,
         ApiKey.CREATE_TOPICS,
         request,
         timeout_ms=request.timeout_ms,
         failed=failed,
     )
+    await services.new_logs_open(float("inf"))
+    return response

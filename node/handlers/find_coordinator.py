@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable
 
 from ...groups import OFFSETS_TOPIC, partition_for
-from ...partitions.replicas import Role
 from ...wire import ErrorCode
 from ...wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ..served import Call
@@ -25,7 +24,6 @@ TRANSACTION = 1
 FIRST_VERSION_WITH_MANY_KEYS = 4
 
 CREATION_WAIT_S = 2.0
-POLL_S = 0.005
 
 
 def handle(
@@ -39,28 +37,10 @@ def handle(
 async def _create_and_find(
     services: Services, request: FindCoordinatorRequest, version: int
 ) -> FindCoordinatorResponse:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + CREATION_WAIT_S
+    deadline = asyncio.get_running_loop().time() + CREATION_WAIT_S
     await services.topic_creation.create([OFFSETS_TOPIC], deadline)
-    # The new logs are still being made. Not every client asks again when its first request comes
-    # too early, so a coordinator that is this node answers when it is one.
-    while loop.time() < deadline and not _opened(services, request):
-        await asyncio.sleep(POLL_S)
+    await services.new_logs_open(deadline)
     return _find(services, request, version)
-
-
-def _opened(services: Services, request: FindCoordinatorRequest) -> bool:
-    topic = services.image.topics.get(OFFSETS_TOPIC)
-    if topic is None:
-        return True  # It could not be created: there is nothing to wait for.
-    for key in request.coordinator_keys or [request.key]:
-        partition = partition_for(key, len(topic.partitions))
-        if topic.partitions[partition].leader != services.config.node_id:
-            continue
-        state = services.replicas.partition_state(OFFSETS_TOPIC, partition)
-        if state is None or state.role is not Role.LEADER:
-            return False
-    return True
 
 
 def _find(

@@ -43,6 +43,7 @@ async def _create_and_describe(
 ) -> MetadataResponse:
     deadline = asyncio.get_running_loop().time() + CREATION_WAIT_S
     verdicts = await services.topic_creation.create(missing, deadline)
+    await services.new_logs_open(deadline)
     return _describe(services, request, call, verdicts)
 
 

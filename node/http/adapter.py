@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ...metadata.image import ClusterImage
-from ...partitions.replicas import Replicas, Role
+from ...partitions import Replicas, Role
 from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
