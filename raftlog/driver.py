@@ -12,15 +12,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol, cast
+from typing import Protocol
 from uuid import UUID
 
 from pysyncobj.config import FAIL_REASON
 
 from ..seam import OnFatal, TaskScope
-from .engine import Engine, EngineJournal
+from .engine import Engine
 from .engine_snapshots import EngineSnapshots, SnapshotReceiver
-from .globals import entered
 from .guards import Guard, GuardFactory
 from .interface import Applied, NotLeader, OnRole, Outcome, Role, StateMachine, Unknown
 from .journal import Journal
@@ -51,10 +50,6 @@ _NEVER_APPENDED = (
     # It was appended, but another entry has been committed and applied in its place.
     FAIL_REASON.DISCARDED,
 )
-
-
-_NOT_YET = cast(Engine, None)
-"""Stands for the engine while it is being constructed."""
 
 
 class Wire(Protocol):
@@ -110,7 +105,6 @@ class Driver:
         self.peers: Sequence[int] = tuple(sorted(peers))
         self.settings = settings
         self.journal = journal
-        self.rng = rng
         self.role = Role.FOLLOWER
         self.failed = False
         self._stopped = False
@@ -147,24 +141,15 @@ class Driver:
         # Only those that care: these run for each message of a busy log.
         self._on_send_guards = [g for g in reversed(self._guards) if _overrides(g, "on_send")]
         self._depends_on_guards = [g for g in self._guards if _overrides(g, "depends_on")]
-        self._engine: Engine = _NOT_YET
-        with entered(self):
-            self._engine = Engine(self, node_id=node_id, peers=self.peers, settings=settings)
-
-    # EngineContext
-
-    def engine_journal(self) -> EngineJournal:
-        return EngineJournal(
-            self.journal,
-            applies_per_turn=self.settings.applies_per_turn,
-            on_appended=self._on_appended,
+        self._engine = Engine(
+            self,
+            node_id=node_id,
+            peers=self.peers,
+            settings=settings,
+            journal=journal,
+            serializer=self._snapshots,
+            rng=rng,
         )
-
-    def engine_serializer(self) -> EngineSnapshots:
-        return self._snapshots
-
-    def has_snapshot(self) -> bool:
-        return self._store.latest is not None
 
     # GuardContext
 
@@ -382,8 +367,7 @@ class Driver:
             return
         self._depth += 1
         try:
-            with entered(self):
-                action()
+            action()
         except Exception as error:
             # The engine has no exceptions that it means: whatever it raises, its state may be
             # half changed (finding H).
@@ -465,11 +449,6 @@ class Driver:
                 guard.on_campaign()
         # The engine is about to send to those whom it believes connected.
         self.refresh()
-
-    def _on_appended(self) -> None:
-        # During its construction the engine may add the very first entry.
-        if self._engine is not _NOT_YET:
-            self._engine.on_appended()
 
     def on_engine_apply(self, index: int, command: bytes) -> object:
         if not command:

@@ -1,12 +1,14 @@
 """pysyncobj's Raft, reduced to what we use of it: no threads, no sockets, no files, no pickle.
 
 `Engine` is told to tick and is handed messages; it answers through its transport. `EngineJournal`
-gives it our journal in the interface it expects. Everything goes through `globals.entered`.
+gives it our journal in the interface it expects. What the engine would create for itself it gets
+through its configuration, see `globals.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any, Protocol
 
 from pysyncobj import SyncObj, SyncObjConf, replicated
@@ -15,7 +17,7 @@ from pysyncobj.node import Node
 from pysyncobj.transport import Transport
 
 from ..seam import Fatal
-from .globals import SNAPSHOT_FILE, CommandCodec
+from .globals import CommandCodec, SnapshotFile
 from .interface import Role
 from .journal import Journal, LogEntry
 from .messages import (
@@ -92,15 +94,34 @@ class EngineTransport(Transport):  # type: ignore[misc]
 
 
 class Engine(SyncObj):  # type: ignore[misc]
-    """One voter. Construct and call only inside `globals.entered`."""
+    """One voter."""
 
     def __init__(
-        self, owner: EngineOwner, *, node_id: int, peers: Sequence[int], settings: RaftSettings
+        self,
+        owner: EngineOwner,
+        *,
+        node_id: int,
+        peers: Sequence[int],
+        settings: RaftSettings,
+        journal: Journal,
+        serializer: SnapshotFile,
+        rng: Random,
     ) -> None:
+        """`serializer` has the interface of `pysyncobj.serializer.Serializer` too."""
         self._owner = owner
         self._voters = {peer: Voter(peer) for peer in peers}
         self._engine_transport = EngineTransport(owner)
-        self._configuration = _configuration(owner, settings)
+        self._configuration = _configuration(
+            owner,
+            settings,
+            EngineJournal(
+                journal,
+                applies_per_turn=settings.applies_per_turn,
+                on_appended=self._on_appended,
+            ),
+            serializer,
+            rng,
+        )
         super().__init__(
             Voter(node_id),
             list(self._voters.values()),
@@ -128,8 +149,7 @@ class Engine(SyncObj):  # type: ignore[misc]
     def report_connected(self, peer: int, connected: bool) -> None:
         self._engine_transport.report(self._voters[peer], connected)
 
-    def on_appended(self) -> None:
-        """The journal has got an entry."""
+    def _on_appended(self) -> None:
         self._configuration.burst_left = max(0, self._configuration.burst_left - 1)
 
     def tick(self) -> None:
@@ -144,10 +164,15 @@ class Engine(SyncObj):  # type: ignore[misc]
 
 
 class Configuration(SyncObjConf):  # type: ignore[misc]
-    """The engine's settings, one of which changes from moment to moment."""
+    """The engine's settings, two of which differ from one question to the next."""
 
     burst_left = 0
     """Commands that the tick under way has still to append."""
+
+    def __init__(self, settings: RaftSettings, rng: Random, **fixed: object) -> None:
+        self._settings = settings
+        self._rng = rng
+        super().__init__(**fixed)
 
     @property
     def appendEntriesUseBatch(self) -> bool:
@@ -159,33 +184,46 @@ class Configuration(SyncObjConf):  # type: ignore[misc]
         return self.burst_left > 0
 
     @appendEntriesUseBatch.setter
-    def appendEntriesUseBatch(self, _: bool) -> None: ...
+    def appendEntriesUseBatch(self, _: object) -> None: ...
+
+    @property
+    def raftMaxTimeout(self) -> float:
+        """The next election timeout, since the engine's own chance is fixed at its upper end."""
+        least, most = self._settings.election_min_s, self._settings.election_max_s
+        return least + (most - least) * (1.0 - self._rng.random())
+
+    @raftMaxTimeout.setter
+    def raftMaxTimeout(self, _: object) -> None: ...
 
 
-def _configuration(owner: EngineOwner, settings: RaftSettings) -> Configuration:
+def _configuration(
+    owner: EngineOwner,
+    settings: RaftSettings,
+    journal: EngineJournal,
+    serializer: SnapshotFile,
+    rng: Random,
+) -> Configuration:
     def on_state(_: int, state: int) -> None:
         owner.on_engine_role(_STATES[state])
 
-    def unused(*_: object) -> None:
-        raise Fatal("the engine bypasses its serializer")
-
     return Configuration(
+        settings,
+        rng,
         autoTick=False,
         appendEntriesBatchSizeBytes=settings.append_bytes,
         appendEntriesPeriod=settings.heartbeat_s,
         raftMinTimeout=settings.election_min_s,
-        raftMaxTimeout=settings.election_max_s,
         leaderFallbackTimeout=settings.fallback_s,
         connectionTimeout=max(3.5, settings.election_max_s),
         # A queued command could be appended after its proposer was told that it never will be.
         commandsWaitLeader=False,
         dynamicMembershipChange=False,
         useFork=False,
-        journalFile="journal",
+        journalFile=journal,
         # Never without: the engine would drop the log at a compaction and keep nothing (finding G).
-        fullDumpFile=SNAPSHOT_FILE,
-        serializer=unused,
-        deserializer=unused,
+        fullDumpFile=serializer,
+        serializer=serializer,
+        deserializer=serializer,
         logCompactionMinEntries=max(2, settings.compaction_entries or _NEVER_S),
         logCompactionMinTime=_NEVER_S,
         onStateChanged=on_state,

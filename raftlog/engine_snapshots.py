@@ -62,6 +62,10 @@ class EngineSnapshots:
         self.received: Snapshot | None = None
         """A checked and durable snapshot from the leader, while the engine may load it."""
 
+    def exists(self) -> bool:
+        """Whether there is a snapshot to load at start."""
+        return self._store.latest is not None
+
     # The interface of pysyncobj.serializer.Serializer.
 
     def checkSerializing(self) -> tuple[int, int]:

@@ -1,19 +1,15 @@
 """The engine's module globals that are replaced, and the check that they are the ones we know.
 
 pysyncobj takes a transport, but reaches for its journal, codec, clock, chance, poller, snapshot
-files and file checks through names in its module (RULES E4). The replacements below are installed
-once per process and hold no state: they ask which node is running. Several nodes may share a
-process (simulation, tests), even one loop, so each call into the engine runs inside
-`EngineContext.entered`, which is the only way to reach it.
+files and file checks through names in its module (RULES E4). The replacements are installed once
+per process and hold no state, although several nodes may share a process, even one loop: each
+node's own objects travel in its configuration, where the engine takes the arguments of these calls
+from. Time is the running loop's.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from random import Random
 from typing import Any, Protocol
 
 import pysyncobj.journal
@@ -28,37 +24,12 @@ from pysyncobj.version import VERSION
 from ..seam import Fatal
 
 PINNED_VERSION = "0.3.17"
-SNAPSHOT_FILE = "snapshot"
-"""The name that the engine believes its snapshot file to have."""
 
 
-class EngineContext(Protocol):
-    """What the engine reaches for through its globals, for one node."""
+class SnapshotFile(Protocol):
+    """Stands for the path of the engine's snapshot file, in its configuration."""
 
-    rng: Random
-
-    def engine_journal(self) -> object:
-        """An object with the interface of `pysyncobj.journal.Journal`."""
-        ...
-
-    def engine_serializer(self) -> object:
-        """An object with the interface of `pysyncobj.serializer.Serializer`."""
-        ...
-
-    def has_snapshot(self) -> bool: ...
-
-
-_running: ContextVar[EngineContext] = ContextVar("the node inside the engine")
-
-
-@contextmanager
-def entered(context: EngineContext) -> Iterator[None]:
-    """Run the engine of this node. Not across an await."""
-    token = _running.set(context)
-    try:
-        yield
-    finally:
-        _running.reset(token)
+    def exists(self) -> bool: ...
 
 
 class CommandCodec:
@@ -83,9 +54,14 @@ class CommandCodec:
 
 
 class _Chance:
+    """The engine draws an election timeout as `min + (max - min) * random()`.
+
+    Here `max` is drawn, from the node's own chance; see `engine.Configuration`.
+    """
+
     @staticmethod
     def random() -> float:
-        return _running.get().rng.random()
+        return 1.0
 
 
 class _NullPoller:
@@ -98,8 +74,8 @@ class _NullPoller:
 
 class _Paths:
     @staticmethod
-    def isfile(path: str) -> bool:
-        return path == SNAPSHOT_FILE and _running.get().has_snapshot()
+    def isfile(path: SnapshotFile) -> bool:
+        return path.exists()
 
 
 class _Files:
@@ -112,16 +88,20 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _create_journal(path: str) -> object:
-    return _running.get().engine_journal()
+def _create_journal(journal: object) -> object:
+    """The journal is what the configuration has for the path of its file."""
+    return journal
 
 
 def _create_poller(kind: str) -> _NullPoller:
     return _NullPoller()
 
 
-def _create_serializer(*_: object) -> object:
-    return _running.get().engine_serializer()
+def _create_serializer(
+    file: object, batch: int, fork: bool, serializer: object, *_: object
+) -> object:
+    """The serializer is what the configuration has for the function of that name."""
+    return serializer
 
 
 def _replacements() -> list[tuple[str, object, object]]:
