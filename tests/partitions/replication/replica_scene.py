@@ -294,8 +294,7 @@ class ReplicaScene:
 
     def start(self, node_id: int) -> ReplicaNode:
         node = self.nodes[node_id]
-        if not node.host.powered:
-            node.host.power_on()
+        node.ready = False
         node.host.start(node.main)
         self.world.run_until(lambda: node.ready, within=10)
         return node

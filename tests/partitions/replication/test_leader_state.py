@@ -162,10 +162,10 @@ def test_success_alone_settles_nothing() -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.fetch(3, 0)
     scene.answer(ProposalVerdict.AWAIT_IMAGE)
-    assert scene.leader.isr == (1, 2)
-    assert scene.leader.maximal_isr == (1, 2, 3)
+    assert list(scene.leader.isr) == [1, 2]
+    assert list(scene.leader.maximal_isr) == [1, 2, 3]
     scene.commit(1, 2, 3)
-    assert scene.leader.isr == (1, 2, 3)
+    assert list(scene.leader.isr) == [1, 2, 3]
     assert scene.leader.in_flight is None
 
 

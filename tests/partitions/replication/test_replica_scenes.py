@@ -1,0 +1,550 @@
+"""Several whole replicas through the events that have cost others their data (RULES B, C, D)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from logboat.jepsen_style.simulation import Keep, World
+from logboat.metadata.commands import DeleteTopics
+from logboat.partitions import Role
+from logboat.wire import ErrorCode, Message
+from logboat.wire.messages.fetch import FetchRequest, FetchResponse
+from tests.partitions.replication.replica_scene import NO_ERROR, Answer, ReplicaScene
+
+LATEST = -1
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with World(seed=11) as world:
+        yield world
+
+
+def values(scene: ReplicaScene, node_id: int) -> list[bytes]:
+    return [value for _, _, value in scene.nodes[node_id].log()]
+
+
+def cut_off(scene: ReplicaScene, node_id: int) -> None:
+    """Nobody reaches it, it reaches nobody, and it hears nothing."""
+    others = [node.host for node in scene.nodes.values() if node.node_id != node_id]
+    scene.world.network.partition([scene.nodes[node_id].host], others)
+    scene.nodes[node_id].deaf = True
+
+
+def reconnect(scene: ReplicaScene, node_id: int) -> None:
+    scene.world.network.heal()
+    node = scene.nodes[node_id]
+    node.deaf = False
+    if node.alive:
+        scene.on(node_id, node.hear)
+
+
+# The usual course.
+
+
+def test_acknowledged_records_are_synced_on_every_isr_member(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    answer = scene.produce(1, b"a", b"b")
+    assert answer == Answer(NO_ERROR, 0)
+    for node_id, node in scene.nodes.items():
+        assert values(scene, node_id) == [b"a", b"b"]
+        assert node.partition().log.synced_offset == 2
+    assert scene.consume(1) == [b"a", b"b"]
+
+
+def test_followers_learn_the_watermark_at_once(world: World) -> None:
+    """D7: without another record, and long before their long poll is over."""
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    began = world.now
+    scene.until(lambda: all(n.partition().high_watermark == 1 for n in scene.nodes.values()))
+    assert world.now - began < 0.05
+
+
+def test_several_partitions_share_one_fetch(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create(partitions=5)
+    for number in range(5):
+        assert scene.produce(1, b"%d" % number, number=number).error is NO_ERROR
+    for number in range(5):
+        assert [v for _, _, v in scene.nodes[3].log(number)] == [b"%d" % number]
+
+
+def test_an_idle_follower_asks_rarely_and_names_nothing(world: World) -> None:
+    """KIP-227: a session makes idle partitions cheap."""
+    scene = ReplicaScene(world)
+    scene.create(partitions=5)
+    scene.settle(2.0)
+    asked: list[FetchRequest] = []
+
+    def note(_node: int, request: Message, response: Message) -> None:
+        assert isinstance(request, FetchRequest)
+        assert isinstance(response, FetchResponse)
+        asked.append(request)
+        assert response.responses == []
+
+    scene.before_answer = note
+    scene.settle(2.0)
+    assert 0 < len(asked) <= 10
+    assert all(request.topics == [] for request in asked)
+
+
+# Leader changes.
+
+
+def test_a_new_leader_has_every_acknowledged_record(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(20):
+        assert scene.produce(1, b"%d" % number).error is NO_ERROR
+    scene.kill(1)
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    assert scene.produce(2, b"20").error is NO_ERROR
+    assert scene.consume(2) == [b"%d" % number for number in range(21)]
+
+
+def test_a_new_leader_commits_long_before_any_long_poll_is_over(world: World) -> None:
+    """Node 3 follows node 2 in another partition already; that poll must not hold up this one."""
+    scene = ReplicaScene(world)
+    scene.metadata.create((1, 2, 3), (2, 1, 3), min_isr=2)
+    scene.publish()
+    scene.settle(1.0)
+    scene.kill(1)
+    scene.fence(1)
+    began = world.now
+    scene.await_role(2, Role.LEADER)
+    assert scene.produce(2, b"a").error is NO_ERROR
+    assert world.now - began < 0.1
+
+
+def test_a_killed_leader_comes_back_with_the_same_log(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    scene.kill(1)
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    scene.produce(2, b"b")
+    scene.start(1)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[1].log() == scene.nodes[2].log() == scene.nodes[3].log()
+
+
+def test_what_an_old_leader_alone_had_is_cut_when_it_returns(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"kept")
+    cut_off(scene, 1)
+    lost = scene.produce(1, b"never acknowledged", timeout_ms=100)
+    assert lost.error is ErrorCode.REQUEST_TIMED_OUT
+    assert values(scene, 1) == [b"kept", b"never acknowledged"]
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    scene.produce(2, b"new")
+    reconnect(scene, 1)
+    scene.unfence(1)
+    scene.await_isr(1, 2, 3)
+    assert values(scene, 1) == [b"kept", b"new"]
+    assert scene.nodes[1].replicas.counters.truncations == 1
+    assert scene.nodes[1].replicas.counters.committed_records_cut == 0
+
+
+def test_two_failures_in_a_row_lose_nothing(world: World) -> None:
+    """KIP-101, first scenario: truncation by watermark would cut a committed record here."""
+    scene = ReplicaScene(world, nodes=2)
+    scene.create(min_isr=1)
+    scene.produce(1, b"a")
+    # Node 2 has record b, but has not heard that it is committed.
+    scene.nodes[2].partition()
+
+    def hide_watermark(_node: int, _request: Message, response: Message) -> None:
+        if isinstance(response, FetchResponse):
+            for topic in response.responses:
+                for partition in topic.partitions:
+                    partition.high_watermark = min(partition.high_watermark, 1)
+
+    scene.before_answer = hide_watermark
+    assert scene.produce(1, b"b").error is NO_ERROR
+    assert scene.nodes[2].partition().high_watermark == 1
+    scene.kill(2)
+    scene.fence(2)
+    scene.start(2)
+    scene.kill(1)
+    scene.before_answer = None
+    scene.fence(1)
+    # Node 2 left the ISR when it fell; node 1 holds everything and is the only one to lead.
+    assert scene.image().leader == -1
+    scene.start(1)
+    scene.await_role(1, Role.LEADER)
+    scene.await_isr(1, 2)
+    assert scene.consume(1) == [b"a", b"b"]
+    assert values(scene, 2) == [b"a", b"b"]
+
+
+def test_logs_do_not_fork_when_epochs_were_skipped(world: World) -> None:
+    """KIP-279: leadership moves several times, each leader keeping records of its own."""
+    scene = ReplicaScene(world)
+    scene.create(min_isr=1, unclean=True)
+    scene.produce(1, b"common")
+    # 1 leads alone, then 2 (uncleanly), then 3 (uncleanly): three different tails.
+    for node_id in (1, 2, 3):
+        for other in scene.nodes:
+            if other != node_id and not scene.metadata.broker(other).fenced:
+                scene.fence(other)
+        if scene.metadata.broker(node_id).fenced:
+            scene.unfence(node_id)
+        scene.await_role(node_id, Role.LEADER)
+        cut_off(scene, node_id)
+        scene.nodes[node_id].deaf = False
+        for number in range(node_id):
+            assert scene.produce(node_id, b"of %d: %d" % (node_id, number)).error is NO_ERROR
+        reconnect(scene, node_id)
+        scene.fence(node_id)
+        scene.settle(0.05)
+    for node_id in scene.nodes:
+        scene.unfence(node_id)
+    scene.await_isr(1, 2, 3)
+    logs = [node.log() for node in scene.nodes.values()]
+    assert logs[0] == logs[1] == logs[2]
+
+
+def test_an_epoch_without_records_is_forgotten_when_the_leader_never_had_it(world: World) -> None:
+    """A leader that wrote nothing in its epoch must not look diverged for ever."""
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    scene.fence(1)  # 2 leads, writes nothing
+    scene.await_role(2, Role.LEADER)
+    cut_off(scene, 2)
+    scene.fence(2)
+    scene.unfence(1)
+    scene.settle()
+    leader = scene.image().leader
+    assert leader == 3
+    scene.produce(3, b"b")
+    reconnect(scene, 2)
+    scene.unfence(2)
+    scene.await_isr(1, 2, 3)
+    assert values(scene, 2) == [b"a", b"b"]
+
+
+def test_no_record_is_written_twice_in_one_epoch_after_a_restart(world: World) -> None:
+    """B1: replication factor 1 too, and although the old image still names the old leadership."""
+    scene = ReplicaScene(world, nodes=1)
+    scene.create(1, min_isr=1)
+    scene.produce(1, b"a")
+    before = scene.image().leader_epoch
+    scene.kill(1)
+    scene.nodes[1].host.power_off(Keep.NONE)
+    scene.start(1)
+    scene.await_role(1, Role.LEADER)
+    assert scene.image().leader_epoch > before
+    scene.produce(1, b"b")
+    epochs = [epoch for _, epoch, _ in scene.nodes[1].log()]
+    assert epochs == [before, scene.image().leader_epoch]
+
+
+# ISR.
+
+
+def test_a_silent_follower_leaves_the_isr_and_comes_back(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    cut_off(scene, 3)
+    scene.produce(1, b"a", timeout_ms=5_000)
+    scene.await_isr(1, 2)
+    scene.produce(1, b"b")
+    reconnect(scene, 3)
+    scene.await_isr(1, 2, 3)
+    assert values(scene, 3) == [b"a", b"b"]
+    counters = scene.nodes[1].replicas.counters
+    assert (counters.isr_shrinks, counters.isr_expands) == (1, 1)
+
+
+def test_a_leader_that_was_itself_stalled_blames_nobody(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    producing = scene.begin(1, scene.produce_to(1, b"b", timeout_ms=20_000))
+    scene.nodes[1].host.stall(5.0)
+    scene.settle(8.0)
+    assert producing.done()
+    assert scene.nodes[1].replicas.counters.isr_shrinks == 0
+
+
+def test_nothing_is_committed_while_the_isr_is_below_its_minimum(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create(min_isr=2)
+    scene.produce(1, b"a")
+    cut_off(scene, 2)
+    cut_off(scene, 3)
+    scene.fence(2)
+    scene.fence(3)
+    scene.settle()
+    refused = scene.produce(1, b"refused")
+    assert refused.error is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert scene.produce(1, b"for the leader only", acks=1).error is NO_ERROR
+    assert scene.nodes[1].partition().high_watermark == 1
+    assert scene.consume(1) == [b"a"]
+    assert values(scene, 1) == [b"a", b"for the leader only"]
+
+
+def test_a_lost_answer_of_the_controller_keeps_the_change_in_flight(world: World) -> None:
+    """D2: carried out or not, the image tells."""
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.fence(3)
+    scene.settle()
+    scene.lose_answers = True
+    scene.nodes[1].deaf = True
+    scene.unfence(3)
+    scene.settle()
+    # The leader does not even know that 3 is unfenced.
+    assert scene.proposals == []
+    scene.nodes[1].deaf = False
+    scene.on(1, scene.nodes[1].hear)
+    scene.await_isr(1, 2, 3)
+    leader = scene.nodes[1].partition().leader
+    assert leader is not None
+    scene.until(lambda: leader.isr == (1, 2, 3) and leader.in_flight is None)
+
+
+def test_an_unreachable_controller_is_asked_again_and_again(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.fence(3)
+    scene.settle()
+    scene.controller_reachable = False
+    scene.unfence(3)
+    scene.settle(3.0)
+    assert scene.image().isr == (1, 2)
+    scene.controller_reachable = True
+    scene.await_isr(1, 2, 3)
+
+
+def test_a_refused_joiner_does_not_hold_the_watermark_for_ever(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.fence(3)
+    scene.settle()
+    scene.refuse_proposals = ErrorCode.INELIGIBLE_REPLICA
+    scene.unfence(3)
+    scene.settle()
+    assert scene.produce(1, b"a").error is NO_ERROR
+    scene.refuse_proposals = None
+    scene.await_isr(1, 2, 3)
+
+
+def test_a_wiped_follower_is_filled_again(world: World) -> None:
+    """Hole 5: an emptied disk does not rejoin as if it held its data."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.kill(3)
+    scene.nodes[3].host.drive.root.entries.clear()
+    scene.fence(3)
+    scene.start(3)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[3].log() == scene.nodes[1].log()
+
+
+# Power.
+
+
+def test_synced_records_survive_loss_of_power_everywhere(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        assert scene.produce(1, b"%d" % number).error is NO_ERROR
+    for node in scene.nodes.values():
+        node.host.power_off(Keep.NONE)
+    for node_id in scene.nodes:
+        scene.fence(node_id)
+    for node_id in scene.nodes:
+        scene.start(node_id)
+    scene.await_isr(1, 2, 3)
+    leader = scene.image().leader
+    scene.until(lambda: scene.nodes[leader].partition().high_watermark == 10)
+    assert scene.consume(leader) == [b"%d" % number for number in range(10)]
+
+
+def test_a_clean_stop_and_start_needs_no_recovery(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    scene.stop(3)
+    scene.produce(1, b"b", timeout_ms=5_000)
+    scene.start(3)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[3].directory.clean
+    assert values(scene, 3) == [b"a", b"b"]
+
+
+def test_page_cache_mode_replicates_alike(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create(synced=False, configs={"flush.messages": "10000"})
+    assert scene.produce(1, b"a").error is NO_ERROR
+    scene.kill(1)
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    scene.until(lambda: scene.nodes[2].partition().high_watermark == 1)
+    assert scene.consume(2) == [b"a"]
+    scene.start(1)
+    scene.await_isr(1, 2, 3)
+
+
+# What clients see across leaders (D4).
+
+
+def test_no_client_sees_the_watermark_go_back(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+
+    def hide_watermark(_node: int, _request: Message, response: Message) -> None:
+        if isinstance(response, FetchResponse):
+            for topic in response.responses:
+                for partition in topic.partitions:
+                    partition.high_watermark = min(partition.high_watermark, 0)
+
+    scene.before_answer = hide_watermark
+    assert scene.produce(1, b"a").error is NO_ERROR
+    assert scene.list_offset(1, LATEST) == (NO_ERROR, 1)
+    cut_off(scene, 3)
+    scene.nodes[3].deaf = False
+    scene.kill(1)
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    # 2 was never told of watermark 1 and cannot raise its own before 3 has fetched from it.
+    assert scene.nodes[2].partition().high_watermark == 0
+    assert scene.list_offset(2, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert scene.list_offset(2, LATEST, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    data = scene.fetch(2, 1)
+    assert data.error_code == NO_ERROR
+    assert not data.records
+    reconnect(scene, 3)
+    scene.until(lambda: scene.nodes[2].partition().high_watermark == 1)
+    assert scene.list_offset(2, LATEST) == (NO_ERROR, 1)
+
+
+# Who waits for an answer (D5).
+
+
+def test_produce_that_waits_through_a_leader_change_is_told_that_nothing_is_known(
+    world: World,
+) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    cut_off(scene, 2)
+    cut_off(scene, 3)
+    waiting = scene.begin(1, scene.produce_to(1, b"a", timeout_ms=60_000))
+    scene.settle(0.1)
+    assert not waiting.done()
+    scene.fence(1)
+    scene.until(waiting.done)
+    assert waiting.result().error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_produce_that_waits_while_the_isr_shrinks_times_out(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    cut_off(scene, 2)
+    cut_off(scene, 3)
+    waiting = scene.begin(1, scene.produce_to(1, b"a", timeout_ms=500))
+    scene.settle(0.1)
+    scene.fence(2)
+    scene.fence(3)
+    scene.until(waiting.done)
+    assert waiting.result().error is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_duplicate_waits_like_the_first_copy_and_gets_its_offset(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"before")
+    cut_off(scene, 2)
+    cut_off(scene, 3)
+    first = scene.begin(1, scene.produce_to(1, b"a", producer_id=7, sequence=0, timeout_ms=60_000))
+    scene.settle(0.05)
+    retry = scene.begin(1, scene.produce_to(1, b"a", producer_id=7, sequence=0, timeout_ms=60_000))
+    scene.settle(0.05)
+    assert not first.done()
+    assert not retry.done()
+    scene.nodes[2].deaf = scene.nodes[3].deaf = False
+    world.network.heal()
+    scene.until(lambda: first.done() and retry.done())
+    assert first.result() == retry.result() == Answer(NO_ERROR, 1)
+    assert values(scene, 1) == [b"before", b"a"]
+
+
+def test_idempotence_survives_a_leader_change(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a", producer_id=7, sequence=0)
+    scene.kill(1)
+    scene.fence(1)
+    scene.await_role(2, Role.LEADER)
+    assert scene.produce(2, b"a", producer_id=7, sequence=0) == Answer(NO_ERROR, 0)
+    assert scene.produce(2, b"b", producer_id=7, sequence=1) == Answer(NO_ERROR, 1)
+    assert values(scene, 2) == [b"a", b"b"]
+
+
+def test_a_stopping_node_answers_those_who_wait(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    cut_off(scene, 2)
+    cut_off(scene, 3)
+    waiting = scene.begin(1, scene.produce_to(1, b"a", timeout_ms=60_000))
+    long_poll = scene.begin(1, scene.fetch_from(1, 0, max_wait_ms=60_000))
+    scene.settle(0.1)
+
+    async def until_answered() -> None:
+        await asyncio.wait([waiting, long_poll])
+
+    answered = scene.begin(1, until_answered())
+    scene.on(1, scene.nodes[1].stopping.set)  # type: ignore[union-attr]
+    scene.until(answered.done, within=2.0)
+    assert waiting.result().error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+# Topics.
+
+
+def test_a_topic_created_again_under_its_name_begins_empty(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"old")
+    waiting = scene.begin(1, scene.fetch_from(1, 1, max_wait_ms=60_000))
+    scene.settle(0.05)
+    delete_topic(scene)
+    scene.until(waiting.done)
+    scene.create()
+    scene.await_role(1, Role.LEADER)
+    assert scene.produce(1, b"new") == Answer(NO_ERROR, 0)
+    for node_id in scene.nodes:
+        assert values(scene, node_id) == [b"new"]
+
+
+def test_a_topic_deleted_while_a_node_was_down_is_set_aside_there(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"old")
+    scene.kill(3)
+    scene.fence(3)
+    delete_topic(scene)
+    scene.start(3)
+    scene.settle()
+    assert scene.nodes[3].directory.stored_logs() == []
+
+
+def delete_topic(scene: ReplicaScene) -> None:
+    topic_id = scene.metadata.image.topics["t"].topic_id
+    scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id,), None))
+    scene.publish()
+    scene.settle()
