@@ -611,13 +611,14 @@ class PartitionLog:
         """
         async with self._exclusively("the log is being cut"):
             self._try_write()
-            if offset < self._bases[0]:
-                await self._start_anew(offset)
-            elif offset < self.log_end_offset or self.damage is not None:
-                await self._cut(min(offset, self.log_end_offset))
-            else:
+            if offset >= self.log_end_offset and self.damage is None:
                 # An epoch that began at the end and wrote nothing is forgotten, too.
                 self.epochs.truncate_from_end(self.log_end_offset)
+            elif self._batch_start(offset) <= self.log_start_offset:
+                # Nothing that can be read is left.
+                await self._start_anew(min(offset, self.log_start_offset))
+            else:
+                await self._cut(min(offset, self.log_end_offset))
 
     async def truncate_fully(self, start_offset: int) -> None:
         """Throw everything away and begin anew, empty, at `start_offset`."""
@@ -625,9 +626,19 @@ class PartitionLog:
             self._try_write()
             await self._start_anew(start_offset)
 
+    def _batch_start(self, offset: int) -> int:
+        """Base offset of the batch that holds `offset`: where a cut there really ends the log."""
+        number = bisect_right(self._bases, offset) - 1
+        if number < 0:
+            return offset
+        segment = self._segments[number]
+        position = segment.locate(offset)
+        if position is None:
+            return offset
+        return min(offset, int.from_bytes(segment.file().read_at(position, 8), "big"))
+
     async def _cut(self, offset: int) -> None:
-        self.recovery_point = min(self.recovery_point, offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, self._batch_start(offset))
         # A recovery point above the end would look like damage after a crash.
         await self._checkpoint(self.recovery_point)
         self._remove_parked()

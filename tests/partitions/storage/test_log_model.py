@@ -156,6 +156,12 @@ class Life:
         cut = offset < self.log.log_end_offset
         await self.log.truncate_to(offset)
         kept = [data for data in self.model.batches if parse_header(data).last_offset < offset]
+        boundary = parse_header(kept[-1]).next_offset if kept else offset
+        if min(boundary, offset) <= self.model.start and cut:
+            # Nothing that was visible is left: an empty log at its start.
+            offset = min(offset, self.model.start)
+            self.model = Model(start=offset, end=offset)
+            return
         self.model.batches = kept
         self.model.end = (
             parse_header(kept[-1]).next_offset if kept else min(offset, self.log.log_end_offset)
