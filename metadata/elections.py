@@ -50,7 +50,8 @@ def change_partition(
     """The partition after an event; the same object when nothing changes.
 
     `isr`: the in-sync replicas from now on; None keeps them.
-    `lost_data`: a replica that may lack committed records: it leaves ISR and ELR.
+    `lost_data`: a replica that may lack committed records: it leaves ISR and ELR. It must not be
+    acceptable, for its restart is what tells of the loss.
     `lost_disk`: that replica's disk is empty, so it is nobody's last known leader either: electing
     an empty log without a word would truncate what others still hold.
     `prefer`: move the leadership to the preferred leader if that is clean.

@@ -53,6 +53,7 @@ def test_damaged_command_ends_the_process(data: bytes) -> None:
 
 
 @given(data=st.binary(max_size=64))
+@settings(deadline=None)
 def test_garbage_is_fatal_and_nothing_else(data: bytes) -> None:
     header = encode_command(NewController(1, 1))[:4]
     with pytest.raises(Fatal):

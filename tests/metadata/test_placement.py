@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logboat.metadata.image import BrokerImage
@@ -31,6 +31,7 @@ def brokers(racks: dict[int, str | None], fenced: set[int] | None = None) -> dic
     seed=st.integers(0, 1000),
     data=st.data(),
 )
+@settings(deadline=None)
 def test_placement_keeps_its_promises(
     racks: list[str | None], fenced: set[int], partitions: int, seed: int, data: st.DataObject
 ) -> None:
