@@ -124,7 +124,8 @@ def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
     )
     rejoined_at = time.monotonic()
     workload.listen(lambda ack: None)
-    first_ack = min(ack.at for ack in acks if ack.offset >= _first_of_next_leader(cluster, victim))
+    next_leaders_first = _first_of_next_leader(cluster, victim)
+    first_ack = min(ack.at for ack in acks if ack.offset >= next_leaders_first)
     _say(f"node {victim} is back in the ISR")
     return _Failover(first_ack - killed_at, rejoined_at - started_at)
 
