@@ -348,7 +348,7 @@ class Journal:
             path = self._segments[-1].path
             self.failed = Fatal(f"{path}: the journal cannot be written: {error}")
             raise self.failed from error
-        except BaseException as error:
+        except Exception as error:
             self.failed = error
             raise
 
