@@ -31,13 +31,15 @@ from ...wire.records import (
     encode_batch,
     parse_header,
 )
-from ...wire.records.batch_header import HEADER
+from ...wire.records.batch_header import (
+    COMPRESSION_MASK,
+    CONTROL_BIT,
+    HEADER,
+    TIMESTAMP_TYPE_BIT,
+)
 from .batch_scan import CRC_FROM
 from .errors import RecordsRejected
-from .log_config import CompressionType, LogConfig
-
-_TIMESTAMP_TYPE = 0x08
-_CODEC = 0x07
+from .log_config import LogConfig
 
 MAX_UNPACKED_BYTES = 1 << 28
 """What one batch may unpack to where it must be looked into."""
@@ -54,67 +56,78 @@ class LeaderBatch(NamedTuple):
 def check_batch(
     records: Buffer, config: LogConfig, *, now_ms: int, from_client: bool
 ) -> LeaderBatch:
-    """Raises RecordsRejected with Kafka's error code; nothing is changed in place."""
-    header = _exactly_one_batch(records)
-    size = header.batch_length + OVERHEAD
-    if size > config.max_message_bytes:
-        raise RecordsRejected(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"the batch has {size} bytes, max.message.bytes is {config.max_message_bytes}",
-        )
-    if size > config.segment_bytes:
-        raise RecordsRejected(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
-        )
-    checksum = crc32c(memoryview(records)[CRC_FROM:])
-    if checksum != header.crc:
-        raise RecordsRejected(
-            ErrorCode.CORRUPT_MESSAGE, f"checksum {checksum:#010x}, the header says {header.crc:#x}"
-        )
-    if from_client:
-        _check_client_fields(header)
-    if header.is_control:
-        return LeaderBatch(header, records)
-    if not config.log_append_time:
-        _check_timestamps(header, config, now_ms)
-    return _rewritten(LeaderBatch(header, records), config, now_ms, from_client=from_client)
+    """Raises RecordsRejected with Kafka's error code; nothing is changed in place.
 
-
-def _exactly_one_batch(records: Buffer) -> BatchHeader:
+    Every produced batch passes here: straight code, calls only where something is wrong or rare.
+    """
     length = len(records)
     if length == 0:
         raise RecordsRejected(ErrorCode.INVALID_RECORD, "exactly one batch per partition, not none")
     try:
         header = parse_header(records)
+        if from_client:
+            check_from_client(header)
     except RecordsError as error:
         raise RecordsRejected(error.error_code, str(error)) from None
     size = header.batch_length + OVERHEAD
-    if size > length:
+    if size != length:
+        raise _not_one_batch(size, length)
+    if size > config.max_message_bytes or size > config.segment_bytes:
+        raise _too_large(size, config)
+    checksum = crc32c(memoryview(records)[CRC_FROM:])
+    if checksum != header.crc:
         raise RecordsRejected(
-            ErrorCode.CORRUPT_MESSAGE, f"the batch claims {size} bytes, {length} arrived"
+            ErrorCode.CORRUPT_MESSAGE, f"checksum {checksum:#010x}, the header says {header.crc:#x}"
         )
-    if size < length:
-        raise RecordsRejected(
-            ErrorCode.INVALID_RECORD,
-            f"exactly one batch per partition: {length - size} bytes follow the first",
-        )
-    return header
-
-
-def _check_client_fields(header: BatchHeader) -> None:
-    if header.base_offset != 0:
+    if from_client and header.base_offset != 0:
         raise RecordsRejected(
             ErrorCode.INVALID_RECORD, f"the base offset must be 0, not {header.base_offset}"
         )
-    try:
-        check_from_client(header)
-    except RecordsError as error:
-        raise RecordsRejected(error.error_code, str(error)) from None
+    attributes = header.attributes
+    if attributes & CONTROL_BIT:
+        return LeaderBatch(header, records)
+    wrong_newest = False
+    if not config.log_append_time:
+        _check_timestamps(header, config, now_ms)
+        wrong_newest = header.max_timestamp < header.base_timestamp
+    wanted = config.codec
+    recompress = wanted >= 0 and wanted != attributes & COMPRESSION_MASK
+    batch = LeaderBatch(header, records)
+    if recompress or wrong_newest or (config.compact and from_client):
+        batch = _look_inside(
+            batch, config, now_ms, recompress=recompress, wrong_newest=wrong_newest
+        )
+    if config.log_append_time:
+        stamped = bytearray(batch.data)
+        return LeaderBatch(assign_append_time(stamped, batch.header, now_ms=now_ms), stamped)
+    return batch
+
+
+def _not_one_batch(size: int, length: int) -> RecordsRejected:
+    if size > length:
+        return RecordsRejected(
+            ErrorCode.CORRUPT_MESSAGE, f"the batch claims {size} bytes, {length} arrived"
+        )
+    return RecordsRejected(
+        ErrorCode.INVALID_RECORD,
+        f"exactly one batch per partition: {length - size} bytes follow the first",
+    )
+
+
+def _too_large(size: int, config: LogConfig) -> RecordsRejected:
+    if size > config.max_message_bytes:
+        return RecordsRejected(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the batch has {size} bytes, max.message.bytes is {config.max_message_bytes}",
+        )
+    return RecordsRejected(
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
+    )
 
 
 def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
-    if header.attributes & _TIMESTAMP_TYPE:
+    if header.attributes & TIMESTAMP_TYPE_BIT:
         raise RecordsRejected(
             ErrorCode.INVALID_TIMESTAMP, "a producer may not send log append time"
         )
@@ -131,26 +144,6 @@ def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> No
             f"timestamp {oldest} is {now_ms - oldest} ms old, "
             f"message.timestamp.before.max.ms is {config.timestamp_before_max_ms}",
         )
-
-
-def _rewritten(
-    batch: LeaderBatch, config: LogConfig, now_ms: int, *, from_client: bool
-) -> LeaderBatch:
-    """The batch as the topic wants it; mostly the same object."""
-    header = batch.header
-    wanted = config.compression_type
-    recompress = (
-        wanted is not CompressionType.PRODUCER and wanted.value != header.attributes & _CODEC
-    )
-    wrong_newest = not config.log_append_time and header.max_timestamp < header.base_timestamp
-    if recompress or wrong_newest or (config.compact and from_client):
-        batch = _look_inside(
-            batch, config, now_ms, recompress=recompress, wrong_newest=wrong_newest
-        )
-    if config.log_append_time:
-        stamped = bytearray(batch.data)
-        return LeaderBatch(assign_append_time(stamped, batch.header, now_ms=now_ms), stamped)
-    return batch
 
 
 def _look_inside(
@@ -186,7 +179,7 @@ def _encoded_again(
 ) -> LeaderBatch:
     data = encode_batch(
         records,
-        compression=Compression(config.compression_type.value),
+        compression=Compression(config.codec),
         timestamp_type=TimestampType.CREATE_TIME,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 HOUR_MS = 3_600_000
@@ -104,6 +104,8 @@ class LogConfig:
     index_interval_bytes: int = 4096
     max_message_bytes: int = (1 << 20) + 12
     compression_type: CompressionType = CompressionType.PRODUCER
+    codec: int = field(init=False, repr=False)
+    """The codec that batches must have, as a number; -1: what the producer chose."""
     gzip_level: int = -1
     lz4_level: int = 9
     zstd_level: int = 3
@@ -122,6 +124,9 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5
     min_insync_replicas: int = 1
     unclean_leader_election: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codec", self.compression_type.value)
 
     @classmethod
     def resolve(

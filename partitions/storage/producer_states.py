@@ -172,7 +172,10 @@ class ProducerStates:
         entry = self._entries.get(batch.producer_id)
         if entry is None:
             return None
-        if origin is Origin.CLIENT and batch.producer_epoch == entry.producer_epoch:
+        # The next sequence is by far the most frequent case, and never that of an older batch.
+        is_next = batch.base_sequence == entry.last_sequence + 1
+        same_epoch = batch.producer_epoch == entry.producer_epoch
+        if origin is Origin.CLIENT and same_epoch and not is_next:
             last_sequence = batch.last_sequence
             for known in entry.batches:
                 if (
@@ -229,28 +232,23 @@ class ProducerStates:
 
     def apply(self, batch: ProducerBatch) -> Undo:
         """`batch` is in the log."""
-        producer_id = batch.producer_id
+        producer_id, epoch, sequence, base_offset, last_offset, timestamp_ms, transactional = batch
         old = self._entries.get(producer_id)
         entry = old or _UNKNOWN
-        remembered = RememberedBatch(
-            batch.last_sequence,
-            batch.last_offset,
-            batch.last_offset - batch.base_offset,
-            batch.timestamp_ms,
-        )
-        same_epoch = entry.producer_epoch == batch.producer_epoch
+        offset_delta = last_offset - base_offset
+        if sequence != NO_SEQUENCE:
+            sequence = (sequence + offset_delta) % SEQUENCE_LIMIT
+        remembered = RememberedBatch(sequence, last_offset, offset_delta, timestamp_ms)
+        same_epoch = entry.producer_epoch == epoch
+        batches = (*entry.batches[1 - WINDOW :], remembered) if same_epoch else (remembered,)
         first_offset = entry.transaction_first_offset
-        if batch.transactional and first_offset == NO_OFFSET:
-            first_offset = batch.base_offset
+        if transactional and first_offset == NO_OFFSET:
+            first_offset = base_offset
             self._ongoing[first_offset] = producer_id
         self._entries[producer_id] = ProducerEntry(
-            batch.producer_epoch,
-            (*entry.batches[-(WINDOW - 1) :], remembered) if same_epoch else (remembered,),
-            batch.timestamp_ms,
-            entry.coordinator_epoch,
-            first_offset,
+            epoch, batches, timestamp_ms, entry.coordinator_epoch, first_offset
         )
-        self.map_end_offset = batch.last_offset + 1
+        self.map_end_offset = last_offset + 1
         return Undo(producer_id, old)
 
     def apply_marker(self, marker: Marker) -> tuple[Undo, CompletedTransaction | None]:
