@@ -75,6 +75,7 @@ class PartitionRead:
         "next_offset",
         "partition",
         "parts",
+        "preferred_reader",
         "size",
     )
 
@@ -85,6 +86,8 @@ class PartitionRead:
         """Of the partition when the request was admitted; another one refuses it."""
         self.error = ErrorCode.NONE
         self.divergence: Divergence | None = None
+        self.preferred_reader: int | None = None
+        """A follower that the consumer had better read from (KIP-392)."""
         self.next_offset = asked.fetch_offset
         self.parts: list[Buffer] = []
         self.size = 0
@@ -97,7 +100,11 @@ class PartitionRead:
     @property
     def decided(self) -> bool:
         """The asker should hear of it now."""
-        return self.error is not ErrorCode.NONE or self.divergence is not None
+        return (
+            self.error is not ErrorCode.NONE
+            or self.divergence is not None
+            or self.preferred_reader is not None
+        )
 
 
 class Fetch:
@@ -113,12 +120,14 @@ class Fetch:
         replica_id: int,
         broker_epoch: int,
         max_bytes: int,
+        rack_aware: bool,
     ) -> None:
         self._finder = finder
         self._version = version
         self._context = context
         self._replica_id = replica_id
         self._broker_epoch = broker_epoch
+        self._rack = request.rack_id if rack_aware and replica_id < 0 else ""
         self._read_committed = request.isolation_level == READ_COMMITTED
         self._max_bytes = min(request.max_bytes, max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
@@ -167,6 +176,10 @@ class Fetch:
                 last_fetched_epoch=asked.last_fetched_epoch,
                 may_read_follower=self._version >= FIRST_VERSION_FROM_FOLLOWERS,
             )
+            if self._rack and partition.leader is not None:
+                read.preferred_reader = partition.leader.reader_in_rack(
+                    self._rack, asked.fetch_offset
+                )
         read.leader_epoch = partition.leader_epoch
 
     # Reading.
@@ -315,6 +328,8 @@ class Fetch:
             data.log_start_offset = partition.log.log_start_offset
             if not self._read_committed:
                 data.aborted_transactions = None
+        if read.preferred_reader is not None:
+            data.preferred_read_replica = read.preferred_reader
         if read.divergence is not None:
             data.diverging_epoch = FetchResponse.EpochEndOffset(
                 epoch=read.divergence.epoch, end_offset=read.divergence.end_offset
@@ -350,11 +365,13 @@ class Fetches:
         max_bytes: int,
         on_replica_fetch: Callable[[Partition, int], None],
         owes: Callable[[int], bool],
+        rack_aware: bool = False,
     ) -> None:
         """`owes(replica id)`: does that follower not yet fetch all it should?"""
         self._finder = finder
         self._sessions = sessions
         self._max_bytes = max_bytes
+        self._rack_aware = rack_aware
         self._on_replica_fetch = on_replica_fetch
         self._owes = owes
         self._waits: dict[FetchWait, int] = {}
@@ -390,6 +407,7 @@ class Fetches:
             replica_id=replica_id,
             broker_epoch=broker_epoch,
             max_bytes=self._max_bytes,
+            rack_aware=self._rack_aware,
         )
         fetch.begin(self._on_replica_fetch)
         if request.max_wait_ms > 0 and not fetch.satisfied:

@@ -253,10 +253,10 @@ class LeaderFetcher:
             self._report(followed, failed)
             return False
         followed.failures = 0
-        if not fresh or not len(records):
-            return False
-        followed.position = None
-        return True
+        known = followed.position.high_watermark if followed.position is not None else None
+        if len(records) or followed.state.high_watermark != known:
+            followed.position = None
+        return fresh and len(records) > 0
 
     async def _cut(self, followed: Followed, divergence: Divergence) -> None:
         followed.position = None

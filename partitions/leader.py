@@ -187,6 +187,25 @@ class LeaderState:
     def remote(self, replica_id: int) -> RemoteReplica | None:
         return self._remotes.get(replica_id)
 
+    def reader_in_rack(self, rack: str, offset: int) -> int | None:
+        """An in-sync follower in that rack that holds what a consumer at `offset` wants (KIP-392);
+        None when the leader may as well serve it itself."""
+        own = self._brokers.get(self.node_id)
+        if own is not None and own.rack == rack:
+            return None
+        near = [
+            remote
+            for remote in self._remotes.values()
+            if remote.replica_id in self.isr
+            and remote.log_end_offset >= offset
+            and (broker := self._brokers.get(remote.replica_id)) is not None
+            and broker.active
+            and broker.rack == rack
+        ]
+        if not near:
+            return None
+        return max(near, key=lambda remote: (remote.log_end_offset, -remote.replica_id)).replica_id
+
     def produce_answer(self, end_offset: int) -> ErrorCode | None:
         """What `acks=all` answers for records that end at `end_offset`; None: wait (RULES D5)."""
         if self.high_watermark < end_offset:

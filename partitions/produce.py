@@ -109,8 +109,7 @@ def _add_leader_hints(finder: PartitionFinder, response: ProduceResponse) -> Non
     hints = LeaderHints(finder.image, wanted=True)
     for topic in response.responses:
         for answer in topic.partition_responses:
-            error = ErrorCode(answer.error_code)
-            if error is ErrorCode.NONE or not hints.wanted_for(error):
+            if not answer.error_code or not hints.wanted_for(ErrorCode(answer.error_code)):
                 continue
             leader = hints.leader_of(topic.name, topic.topic_id, answer.index)
             if leader is not None:

@@ -138,6 +138,7 @@ class Replicas:
             max_bytes=config.fetch_max_bytes,
             on_replica_fetch=self._on_replica_fetch,
             owes=self._owes,
+            rack_aware=config.rack_aware_reads,
         )
         self._surroundings = Surroundings(
             node_id=node_id,
@@ -165,10 +166,12 @@ class Replicas:
 
     async def stop(self) -> None:
         """Everybody who waits is answered, every log is synced and closed, checkpoints written."""
+        self._started = False
         watermarks = self._high_watermarks()
-        await self._scope.close()
-        for partition in self._hosted.values():
+        # First, so that no log is left in the middle of a cut.
+        for partition in list(self._hosted.values()):
             await partition.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        await self._scope.close()
         await self._directory.checkpoint(watermarks)
         await self._directory.close_logs()
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+RACK_AWARE_SELECTOR = "RackAwareReplicaSelector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class ReplicationConfig:
     """`max.incremental.fetch.session.cache.slots`."""
     session_eviction_ms: int = 120_000
     """`min.incremental.fetch.session.eviction.ms`."""
+    rack_aware_reads: bool = False
+    """`replica.selector.class` is Kafka's RackAwareReplicaSelector: consumers are sent to an
+    in-sync replica in their own rack (KIP-392)."""
     checkpoint_interval_ms: int = 5_000
     """`replica.high.watermark.checkpoint.interval.ms`."""
     alter_partition_timeout_ms: int = 2_000
@@ -39,9 +45,11 @@ class ReplicationConfig:
     @classmethod
     def from_broker_configs(cls, configs: Mapping[str, str]) -> ReplicationConfig:
         """Broker settings as text; what is absent keeps its default. Raises ValueError."""
-        return cls(
-            **{field: int(configs[name]) for name, field in _KAFKA_NAMES.items() if name in configs}
-        )
+        numbers: dict[str, Any] = {
+            field: int(configs[name]) for name, field in _KAFKA_NAMES.items() if name in configs
+        }
+        selector = configs.get("replica.selector.class", "")
+        return cls(**numbers, rack_aware_reads=selector.endswith(RACK_AWARE_SELECTOR))
 
 
 _KAFKA_NAMES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from logboat.partitions.isr_proposal import ProposalVerdict, verdict_on
@@ -489,3 +491,25 @@ def test_taking_back_committed_records_is_fatal() -> None:
 def test_a_fetch_beyond_the_end_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="end 0"):
         LeaderScene().fetch(2, 1)
+
+
+# Nearest replica (KIP-392).
+
+
+def test_a_consumer_is_sent_to_the_in_sync_follower_in_its_rack_that_has_most() -> None:
+    scene = LeaderScene(replicas=(1, 2, 3, 4), isr=(1, 2, 3))
+    for node_id, rack in ((1, "a"), (2, "b"), (3, "b"), (4, "c")):
+        scene.brokers = {
+            **scene.brokers,
+            node_id: replace(broker(node_id, 100 + node_id), rack=rack),
+        }
+    scene.hear()
+    scene.write(10)
+    scene.fetch(2, 5)
+    scene.fetch(3, 7)
+    scene.fetch(4, 10)
+    assert scene.leader.reader_in_rack("b", 4) == 3
+    assert scene.leader.reader_in_rack("b", 8) is None
+    assert scene.leader.reader_in_rack("a", 4) is None
+    assert scene.leader.reader_in_rack("c", 4) is None  # not in sync
+    assert scene.leader.reader_in_rack("d", 4) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from logboat.metadata.commands import DeleteTopics
 from logboat.partitions import Role
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
-from tests.partitions.replication.replica_scene import NO_ERROR, Answer, ReplicaScene
+from tests.partitions.replication.replica_scene import CONFIG, NO_ERROR, Answer, ReplicaScene
 
 LATEST = -1
 
@@ -92,6 +93,18 @@ def test_an_idle_follower_asks_rarely_and_names_nothing(world: World) -> None:
     scene.settle(2.0)
     assert 0 < len(asked) <= 10
     assert all(request.topics == [] for request in asked)
+
+
+def test_without_a_session_an_idle_follower_asks_rarely_too(world: World) -> None:
+    """What it knows of the watermark must be up to date in every full request (D7)."""
+    scene = ReplicaScene(world, config=replace(CONFIG, session_cache_slots=0))
+    scene.create()
+    scene.produce(1, b"a")
+    scene.settle(2.0)
+    asked: list[Message] = []
+    scene.before_answer = lambda _node, request, _response: asked.append(request)
+    scene.settle(2.0)
+    assert 0 < len(asked) <= 10
 
 
 # Leader changes.
