@@ -25,7 +25,7 @@ test: .venv
 	$(BIN)/python -m pytest -n 2
 
 bench: .venv
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py --write
 
 fmt: .venv
 	$(BIN)/ruff format .
