@@ -368,6 +368,13 @@ class Driver:
         self._depth += 1
         try:
             action()
+            if self.journal.failed is not None:
+                # Kept by the journal, since the engine may have swallowed it.
+                raise self.journal.failed
+            if self._depth == 1 and not self.failed:
+                for guard in self._guards:
+                    guard.on_role()
+                self._report_role()
         except Exception as error:
             # The engine has no exceptions that it means: whatever it raises, its state may be
             # half changed (finding H).
@@ -376,12 +383,6 @@ class Driver:
                 raise
         finally:
             self._depth -= 1
-        if self.journal.failed is not None:
-            self.fail(self.journal.failed)
-        if self._depth == 0 and not self.failed:
-            for guard in self._guards:
-                guard.on_role()
-            self._report_role()
 
     def _report_role(self) -> None:
         current = (self.role, self.term, self.leader_id)

@@ -142,18 +142,16 @@ class EngineSnapshots:
     def _head_of_log(self, snapshot: Snapshot) -> tuple[LogEntry, LogEntry]:
         """The entry at the snapshot's index and the one before, as the engine keeps them.
 
-        Where the journal begins with them they are the journal's own: on any difference the engine
-        would empty its log.
+        At start they are the first two of the journal, see `align`: on any difference the engine
+        would empty its log, with acknowledged entries in it.
         """
-        entries = self._journal.entries
-        if (
-            len(entries) >= 2
-            and entries[1][1:] == (snapshot.id.index, snapshot.id.term)
-            and entries[1][0] == snapshot.command
-        ):
-            return entries[1], entries[0]
         last = (snapshot.command, snapshot.id.index, snapshot.id.term)
-        return last, predecessor(snapshot)
+        if self.received is not None:
+            return last, predecessor(snapshot)
+        entries = self._journal.entries
+        if len(entries) < 2 or entries[1] != last:
+            raise Fatal(f"the journal does not hold the last entry of snapshot {snapshot.id}")
+        return last, entries[0]
 
 
 def predecessor(snapshot: Snapshot) -> LogEntry:

@@ -122,11 +122,9 @@ class Link:
         if self._channel is None:
             return False
         size = _size(item)
-        if isinstance(item, Append) and self._joined(item, size):
-            self._queued_bytes += size
-        else:
+        self._queued_bytes += size
+        if not (isinstance(item, Append) and self._joined(item, after, size)):
             self._queue.append(_Queued(item, after, size))
-            self._queued_bytes += size
         if self._queued_bytes > self._settings.outbox_bytes:
             self._channel.abort(f"more than {self._settings.outbox_bytes} bytes wait for it")
             self._down()
@@ -246,7 +244,7 @@ class Link:
         self._closed.set()
         self._on_connected(self.peer, False)
 
-    def _joined(self, item: Append, size: int) -> bool:
+    def _joined(self, item: Append, after: int, size: int) -> bool:
         """Extend the last waiting append by one that continues it."""
         if not self._queue:
             return False
@@ -264,6 +262,7 @@ class Link:
             return False
         waiting.entries.extend(item.entries)
         waiting.commit_index = item.commit_index
+        last.after = max(last.after, after)
         last.size += size
         return True
 
