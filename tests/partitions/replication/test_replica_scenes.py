@@ -368,6 +368,45 @@ def test_a_wiped_follower_is_filled_again(world: World) -> None:
     assert scene.nodes[3].log() == scene.nodes[1].log()
 
 
+def damage_log(scene: ReplicaScene, node_id: int) -> None:
+    """Half of a log is gone that had been synced and checkpointed."""
+    node = scene.nodes[node_id].host.drive.open_file(f"data/t-0/{0:020}.log", create=False)
+    for image in (node.cached, node.durable):
+        del image[len(image) // 2 :]
+
+
+def test_a_damaged_follower_is_filled_again_once_nobody_counts_on_it(world: World) -> None:
+    """C1."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)  # A checkpoint.
+    scene.kill(3)
+    scene.fence(3)
+    damage_log(scene, 3)
+    scene.start(3)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[3].log() == scene.nodes[1].log()
+    assert len(scene.nodes[3].log()) == 10
+
+
+def test_a_damaged_log_is_never_led(world: World) -> None:
+    """C1: the only replica, and it stays offline instead of passing a shorter log for the truth."""
+    scene = ReplicaScene(world, nodes=1)
+    scene.create(1, min_isr=1)
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(1)
+    damage_log(scene, 1)
+    scene.start(1)
+    scene.settle()
+    assert scene.image().leader == 1
+    assert scene.nodes[1].partition().role is Role.OFFLINE
+    assert scene.produce(1, b"x").error is ErrorCode.KAFKA_STORAGE_ERROR
+
+
 # Power.
 
 
