@@ -22,6 +22,7 @@ from ..client.cluster.state import NodeState
 
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0
+HTTP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 
 
@@ -203,11 +204,16 @@ class LocalCluster:
 
     def get(self, path: str, *, node_id: int | None = None) -> Answer | None:
         """GET from that node, or from the first living one; None when it does not answer."""
-        return ask(self._address(node_id), path, timeout_seconds=5.0)
+        return self.request("GET", path, node_id=node_id)
 
     def post(self, path: str, body: Any, *, node_id: int | None = None) -> Answer | None:
+        return self.request("POST", path, body, node_id=node_id)
+
+    def request(
+        self, method: str, path: str, body: Any = None, *, node_id: int | None = None
+    ) -> Answer | None:
         address = self._address(node_id)
-        return ask(address, path, method="POST", body=body, timeout_seconds=15.0)
+        return ask(address, path, method=method, body=body, timeout_seconds=HTTP_SECONDS)
 
     def leader_of(self, topic: str, partition: int, *, node_id: int | None = None) -> int:
         """The partition's leader, or -1, as one living node sees it."""

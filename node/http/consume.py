@@ -6,26 +6,27 @@ Stateless: the answer says where to go on (`next_offset`). Any node answers; the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
 
-from ...metadata.image import NO_LEADER, TopicImage
+from ...metadata.image import TopicImage
 from ...seam import offload
-from ...wire import ErrorCode, Records, WireError
+from ...wire import Records, WireError
 from ...wire.compression import CompressionUnavailable
-from ...wire.messages.fetch import FetchRequest
+from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest
 from . import query
 from .batches import FetchedRecords, decode, joined
 from .encodings import Encoding
-from .errors import ApiError, answer_lost, from_kafka, no_partition, node_unreachable
+from .errors import ApiError, from_kafka, no_partition
 from .guards import json_response
-from .keys import ADMISSION, NODE
-from .ports import AnswerLost, HttpNode, Unreachable
+from .keys import ADMISSION, LEADERS, NODE
+from .leaders import Leaders
+from .ports import HttpNode
 from .produce import NDJSON_TYPE, OFFLOAD_BYTES
 from .records_out import OutEncodings, record_document
 from .topics import existing_topic
@@ -36,6 +37,8 @@ LONGEST_WAIT_MS = 60_000
 LARGEST_TAIL = 10_000
 ANSWER_SECONDS = 10.0
 """Beside the wait that the client asked for."""
+
+Result = TypeVar("Result")
 
 _EARLIEST = -2
 _LATEST = -1
@@ -56,18 +59,23 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """The partition asked, and its leader as this node's image has it."""
+    """The partition that is read, and how its leader is found."""
 
     node: HttpNode
+    leaders: Leaders
     topic: TopicImage
     partition: int
-    leader: int
+
+    async def ask_leader(self, read: Callable[[int], Awaitable[Result]]) -> Result:
+        give_up_at = self.leaders.give_up_at()
+        return await self.leaders.reading(self.topic.name, self.partition, read, give_up_at)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """What the leader said, decoded."""
 
+    leader: int
     log_start_offset: int
     high_watermark: int
     last_stable_offset: int
@@ -81,13 +89,8 @@ async def fetch_records(request: web.Request) -> web.Response:
     # The batches as fetched, decoded and as JSON.
     with request.app[ADMISSION].memory(4 * wanted.max_bytes):
         until = loop.time() + wanted.wait_ms / 1000
-        try:
-            offset = await _start_offset(partition, wanted, until + ANSWER_SECONDS)
-            answer = await _fetch_until(partition, wanted, offset, until)
-        except Unreachable:
-            raise node_unreachable(partition.leader) from None
-        except AnswerLost:
-            raise answer_lost(partition.leader, writes=False) from None
+        offset = await _start_offset(partition, wanted, until + ANSWER_SECONDS)
+        answer = await _fetch_until(partition, wanted, offset, until)
         documents = [record_document(record, wanted.encodings) for record in answer.fetched.records]
         return _response(request, partition, wanted, answer, documents)
 
@@ -132,10 +135,7 @@ def _partition(request: web.Request) -> _Partition:
     number = int(text)
     if number >= len(topic.partitions):
         raise no_partition(topic.name, number, len(topic.partitions))
-    leader = topic.partitions[number].leader
-    if leader == NO_LEADER:
-        raise from_kafka(ErrorCode.LEADER_NOT_AVAILABLE)
-    return _Partition(node, topic, number, leader)
+    return _Partition(node, request.app[LEADERS], topic, number)
 
 
 async def _start_offset(partition: _Partition, wanted: _Wanted, deadline: float) -> int:
@@ -157,11 +157,15 @@ async def _offset_at(partition: _Partition, timestamp: int, deadline: float) -> 
     )
     topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic.name, partitions=[where])
     request = ListOffsetsRequest(replica_id=-1, topics=[topic])
-    response = await partition.node.list_offsets(partition.leader, request, deadline)
-    found = response.topics[0].partitions[0]
-    if found.error_code:
-        raise from_kafka(found.error_code)
-    return found.offset
+
+    async def read(leader: int) -> int:
+        response = await partition.node.list_offsets(leader, request, deadline)
+        found = response.topics[0].partitions[0]
+        if found.error_code:
+            raise from_kafka(found.error_code)
+        return found.offset
+
+    return await partition.ask_leader(read)
 
 
 async def _fetch_until(
@@ -194,13 +198,18 @@ async def _fetch_once(
             )
         ],
     )
-    response = await partition.node.fetch(partition.leader, request, deadline)
-    if response.error_code:
-        raise from_kafka(response.error_code)
+
+    async def read(leader: int) -> tuple[int, FetchResponse]:
+        response = await partition.node.fetch(leader, request, deadline)
+        error = response.error_code or response.responses[0].partitions[0].error_code
+        if error:
+            raise from_kafka(error)
+        return leader, response
+
+    leader, response = await partition.ask_leader(read)
     answer = response.responses[0].partitions[0]
-    if answer.error_code:
-        raise from_kafka(answer.error_code)
     return _Answer(
+        leader=leader,
         log_start_offset=answer.log_start_offset,
         high_watermark=answer.high_watermark,
         last_stable_offset=answer.last_stable_offset,
@@ -243,7 +252,7 @@ def _response(
         {
             "topic": partition.topic.name,
             "partition": partition.partition,
-            "leader": partition.leader,
+            "leader": answer.leader,
             "log_start_offset": answer.log_start_offset,
             "high_watermark": answer.high_watermark,
             "last_stable_offset": answer.last_stable_offset,

@@ -7,8 +7,10 @@ from random import Random
 from aiohttp import web
 
 from .admission import Admission
+from .leaders import Leaders
 from .ports import HttpNode
 
+LEADERS = web.AppKey("leaders", Leaders)
 NODE = web.AppKey("node", HttpNode)
 RNG = web.AppKey("rng", Random)
 ADMISSION = web.AppKey("admission", Admission)

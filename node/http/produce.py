@@ -21,7 +21,8 @@ from .bodies import body_size_bound, read_body, require_type
 from .encodings import Encoding
 from .errors import ApiError, answer_lost, from_kafka, no_partition, node_unreachable
 from .guards import JSON_TYPE, json_response
-from .keys import ADMISSION, NODE, RNG
+from .keys import ADMISSION, LEADERS, NODE, RNG
+from .leaders import Leaders
 from .partitioner import Partitioner
 from .ports import AnswerLost, HttpNode, Unreachable
 from .records_in import RecordEncodings, RecordIn, from_json, from_lines
@@ -29,6 +30,7 @@ from .topics import existing_topic
 
 NDJSON_TYPE = "application/x-ndjson"
 PRODUCE_SECONDS = 30.0
+RESEND_PAUSE_S = 0.05
 OFFLOAD_BYTES = 64 << 10
 """Parsing more than this takes longer than a loop callback may (RULES F1)."""
 
@@ -78,7 +80,7 @@ async def produce_records(request: web.Request) -> web.Response:
         by_partition = _assigned(topic, records, request)
         now_ms = node.now_ms()
         batches = await _worked(len(body), lambda: _encoded(records, by_partition, now_ms))
-        outcomes = await _send(node, topic, batches, acks)
+        outcomes = await _send(node, request.app[LEADERS], topic, batches, acks)
     return _answer(request, topic, records, batches, outcomes, now_ms)
 
 
@@ -126,24 +128,44 @@ def _encoded(
 
 
 async def _send(
-    node: HttpNode, topic: TopicImage, batches: Sequence[_Batch], acks: int
+    node: HttpNode, leaders: Leaders, topic: TopicImage, batches: Sequence[_Batch], acks: int
 ) -> dict[int, _Outcome]:
-    """What became of each partition's batch. Leaders are asked side by side, each once."""
+    """What became of each partition's batch. Leaders are asked side by side, each once.
+
+    A batch that did not leave this node is sent again while there is time; any other answer is
+    final.
+    """
     deadline = asyncio.get_running_loop().time() + PRODUCE_SECONDS
-    by_leader: dict[int, list[_Batch]] = {}
+    give_up_at = leaders.give_up_at()
     outcomes: dict[int, _Outcome] = {}
-    for batch in batches:
-        leader = topic.partitions[batch.partition].leader
-        if leader == NO_LEADER:
-            outcomes[batch.partition] = from_kafka(ErrorCode.LEADER_NOT_AVAILABLE)
-        else:
-            by_leader.setdefault(leader, []).append(batch)
-    answers = await asyncio.gather(
-        *(_ask(node, leader, topic, own, acks, deadline) for leader, own in by_leader.items())
-    )
-    for answer in answers:
-        outcomes.update(answer)
+    left = list(batches)
+    while left:
+        by_leader: dict[int, list[_Batch]] = {}
+        for batch in left:
+            try:
+                leader = await leaders.for_writing(topic.name, batch.partition, give_up_at)
+            except ApiError as error:
+                outcomes[batch.partition] = error
+            else:
+                by_leader.setdefault(leader, []).append(batch)
+        answers = await asyncio.gather(
+            *(_ask(node, leader, topic, own, acks, deadline) for leader, own in by_leader.items())
+        )
+        for answer in answers:
+            outcomes.update(answer)
+        # Not sent: the leader refused the connection, and another one will be elected.
+        again = asyncio.get_running_loop().time() < give_up_at
+        left = [b for b in left if again and _was_not_sent(outcomes[b.partition])]
+        await asyncio.sleep(RESEND_PAUSE_S if left else 0)
     return outcomes
+
+
+def _was_not_sent(outcome: _Outcome) -> bool:
+    return (
+        isinstance(outcome, ApiError)
+        and outcome.kafka_error is ErrorCode.BROKER_NOT_AVAILABLE
+        and not outcome.outcome_unknown
+    )
 
 
 async def _ask(

@@ -12,7 +12,8 @@ from . import consume, health, produce, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
-from .keys import ADMISSION, NODE, RNG
+from .keys import ADMISSION, LEADERS, NODE, RNG
+from .leaders import LEADER_SECONDS, Leaders
 from .ports import HttpNode
 
 MAX_CONNECTIONS = 1024
@@ -21,8 +22,11 @@ STOP_SECONDS = 2.0
 """How long requests in work may take to finish when the node stops; long polls are cut."""
 
 
-def application(node: HttpNode, rng: Random, *, host: str) -> web.Application:
-    """`host`: where it will be bound; loopback asks for the Host check."""
+def application(
+    node: HttpNode, rng: Random, *, host: str, leader_seconds: float = LEADER_SECONDS
+) -> web.Application:
+    """`host`: where it will be bound; loopback asks for the Host check. `leader_seconds`: how long
+    a request waits for a partition's leader."""
     middlewares: list[Middleware] = [errors_as_documents]
     if is_loopback(host):
         middlewares.append(loopback_hosts_only())
@@ -32,6 +36,7 @@ def application(node: HttpNode, rng: Random, *, host: str) -> web.Application:
     )
     app[NODE] = node
     app[RNG] = rng
+    app[LEADERS] = Leaders(node, patience_seconds=leader_seconds)
     app[ADMISSION] = Admission()
     app.add_routes(
         [

@@ -23,6 +23,6 @@ def node() -> FakeNode:
 @pytest.fixture
 async def http(node: FakeNode) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
     """An HTTP client of that node."""
-    server = TestServer(application(node, Random(1), host="127.0.0.1"))
+    server = TestServer(application(node, Random(1), host="127.0.0.1", leader_seconds=0.3))
     async with TestClient(server) as client:
         yield client

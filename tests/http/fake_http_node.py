@@ -42,7 +42,7 @@ def broker(node_id: int, *, fenced: bool = False) -> BrokerImage:
     )
 
 
-def topic(name: str, leaders: Sequence[int] = (1, 2, 3)) -> TopicImage:
+def topic(name: str, leaders: Sequence[int] = (1, 2, 3), *, leader_epoch: int = 0) -> TopicImage:
     return TopicImage(
         name=name,
         topic_id=UUID(int=sum(name.encode())),
@@ -52,7 +52,7 @@ def topic(name: str, leaders: Sequence[int] = (1, 2, 3)) -> TopicImage:
                 replicas=(1, 2, 3),
                 isr=(1, 2, 3) if leader != NO_LEADER else (2,),
                 leader=leader,
-                leader_epoch=0,
+                leader_epoch=leader_epoch,
                 partition_epoch=0,
             )
             for number, leader in enumerate(leaders)
@@ -81,6 +81,8 @@ class FakeNode:
         self.errors: dict[tuple[str, int], ErrorCode] = {}
         self.unreachable: set[int] = set()
         self.silent: set[int] = set()
+        self.slow_to_lead: dict[tuple[str, int], int] = {}
+        """How often the leader of a partition still says that it does not lead."""
         self.asked: list[int] = []
         self.logs: dict[tuple[str, int], bytes] = {}
         self.ends: dict[tuple[str, int], int] = {}
@@ -174,6 +176,10 @@ class FakeNode:
         answer = ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=wanted.partition_index, offset=offset
         )
+        where = (name, wanted.partition_index)
+        if self.slow_to_lead.get(where, 0) > 0:
+            self.slow_to_lead[where] -= 1
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         topics = [ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=[answer])]
         return ListOffsetsResponse(topics=topics)
 

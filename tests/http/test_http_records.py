@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -79,7 +80,11 @@ async def test_each_record_has_its_verdict_in_the_order_of_the_request(
         (2, 1),
         (0, 2),
     ]
-    # One request for each leader, whatever the number of records.
+    # Each leader is asked once whether it leads, and sent one request, whatever the number of
+    # records; later requests need not ask.
+    assert sorted(node.asked) == [1, 1, 2, 2, 3, 3]
+    node.asked.clear()
+    await produce(http, *records)
     assert sorted(node.asked) == [1, 2, 3]
 
 
@@ -255,6 +260,7 @@ async def test_an_unreachable_leader_did_not_write(http: Http, node: FakeNode) -
 
 
 async def test_a_silent_leader_may_have_written(http: Http, node: FakeNode) -> None:
+    await produce(http, {"value": "v", "partition": 1})
     node.silent.add(2)
     response = await http.post(ORDERS, json={"records": [{"value": "v", "partition": 1}]})
     assert response.status == 504
@@ -262,6 +268,49 @@ async def test_a_silent_leader_may_have_written(http: Http, node: FakeNode) -> N
     response = await http.get(reads(1))
     assert response.status == 504
     assert "outcome" not in await response.json()
+
+
+async def test_nothing_is_written_to_a_leader_that_does_not_know_it_leads(
+    http: Http, node: FakeNode
+) -> None:
+    node.slow_to_lead["orders", 0] = 2
+    assert (await produce(http, {"value": "v", "partition": 0}))[0]["offset"] == 0
+    assert node.ends["orders", 0] == 1
+    node.slow_to_lead["orders", 1] = 10_000
+    response = await http.post(ORDERS, json={"records": [{"value": "v", "partition": 1}]})
+    assert response.status == 503
+    document = await response.json()
+    assert document["kafka_error"] == "NOT_LEADER_OR_FOLLOWER"
+    assert "outcome" not in document
+    assert ("orders", 1) not in node.ends
+
+
+async def test_a_new_leader_is_asked_anew(http: Http, node: FakeNode) -> None:
+    await produce(http, {"value": "v", "partition": 0})
+    node.add(topic("orders", leaders=[3, 2, 3], leader_epoch=1))
+    node.asked.clear()
+    await produce(http, {"value": "v", "partition": 0})
+    assert node.asked == [3, 3]
+
+
+async def test_a_batch_that_was_not_sent_waits_for_the_next_leader(
+    http: Http, node: FakeNode
+) -> None:
+    await produce(http, {"value": "v", "partition": 0})
+    node.unreachable.add(1)
+    asyncio.get_running_loop().call_later(
+        0.1, node.add, topic("orders", leaders=[2, 2, 3], leader_epoch=1)
+    )
+    assert (await produce(http, {"value": "w", "partition": 0}))[0]["offset"] == 1
+    document = await (await http.get(reads(0))).json()
+    assert document["leader"] == 2
+
+
+async def test_a_read_waits_for_the_next_leader(http: Http, node: FakeNode) -> None:
+    await produce(http, {"value": "v", "partition": 0})
+    node.add(topic("orders", leaders=[NO_LEADER, 2, 3]))
+    asyncio.get_running_loop().call_later(0.1, node.add, topic("orders"))
+    assert len((await (await http.get(reads(0))).json())["records"]) == 1
 
 
 async def test_a_partition_without_a_leader_is_503(http: Http, node: FakeNode) -> None:
