@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from ..groups import OFFSETS_TOPIC
-from ..partitions import Replicas, Role
+from ..partitions import Refused, Replicas, Role
 from ..seam import Buffer
 from ..wire import ErrorCode
 
@@ -35,7 +35,11 @@ class ReplicatedOffsets:
         """
         offset, end, epoch = self._bounds(partition)
         while offset < end:
-            chunk = self._replicas.read_local(OFFSETS_TOPIC, partition, offset, READ_BYTES)
+            try:
+                chunk = self._replicas.read_local(OFFSETS_TOPIC, partition, offset, READ_BYTES)
+            except Refused as refused:
+                # The topic was deleted, or the replica went offline, between two steps.
+                raise LookupError(f"{OFFSETS_TOPIC}-{partition}: {refused}") from refused
             if not chunk.size:
                 raise LookupError(f"{OFFSETS_TOPIC}-{partition} ends at {offset} before {end}")
             for part in chunk.parts:
