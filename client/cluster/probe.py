@@ -3,9 +3,7 @@ times a second, and importing a real client would cost more than starting a node
 
 from __future__ import annotations
 
-import http.client
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +21,9 @@ def ask(
     address: str, path: str, *, method: str = "GET", body: Any = None, timeout_seconds: float = 1.0
 ) -> Answer | None:
     """The answer of the node at `host:port`, or None when it gave none in time."""
+    # Imported here: `up` has started its nodes by then, and they start meanwhile.
+    import http.client
+
     connection = http.client.HTTPConnection(address, timeout=timeout_seconds)
     try:
         payload = None if body is None else json.dumps(body)
@@ -38,6 +39,8 @@ def ask(
 
 def ask_all(addresses: list[str], path: str, timeout_seconds: float = 1.0) -> list[Answer | None]:
     """Ask several nodes at the same time; answers in the order of `addresses`."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(max_workers=max(1, len(addresses))) as pool:
         return list(
             pool.map(lambda address: ask(address, path, timeout_seconds=timeout_seconds), addresses)

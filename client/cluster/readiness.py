@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from .probe import Answer, ask, ask_all
+from .probe import Answer, ask
 from .state import ClusterState
 
 POLL_SECONDS = 0.03
@@ -18,8 +18,10 @@ def why_not_ready(state: ClusterState) -> str | None:
     `/readyz` is 200 only once the node is registered, unfenced and follows the controller; the dry
     run then asks the controller itself whether the default replication factor can be placed.
     """
-    answers = ask_all([node.http for node in state.nodes], "/readyz")
-    for node, answer in zip(state.nodes, answers, strict=True):
+    for node in state.nodes:
+        # One after the other, and no further than the first objection: asking costs processor
+        # time, which the nodes need to start.
+        answer = ask(node.http, "/readyz")
         if answer is None:
             return f"node {node.node_id} does not answer on http://{node.http}"
         if answer.status != 200:
