@@ -17,12 +17,19 @@ COMMANDS: Mapping[str, Command] = {}
 
 def main(arguments: Sequence[str]) -> int:
     """Run the named command; the exit status is its answer."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(_usage())
+        return 0
     if not arguments or arguments[0] not in COMMANDS:
         named = f"unknown command {arguments[0]!r}" if arguments else "no command given"
-        known = ", ".join(sorted(COMMANDS)) or "none yet"
-        print(f"jepsen-style: {named}; known commands: {known}", file=sys.stderr)
+        print(f"jepsen-style: {named}\n{_usage()}", file=sys.stderr)
         return USAGE_ERROR
     return COMMANDS[arguments[0]](arguments[1:])
+
+
+def _usage() -> str:
+    known = ", ".join(sorted(COMMANDS)) or "none yet"
+    return f"usage: python -m logboat.jepsen_style COMMAND ...\ncommands: {known}"
 
 
 if __name__ == "__main__":
