@@ -74,6 +74,8 @@ def supervise(cluster: RunningCluster, stops: StopRequests) -> ExitStatus:
             if not _lives(cluster, node_id, pid):
                 del watched[node_id]
                 _report_end(cluster, node_id, pid)
+        # Somebody may have started nodes again by hand.
+        watched = watched or cluster.pids()
     if _stopped_by_down(cluster):
         say("The cluster was stopped by `logboat cluster down`.")
         return ExitStatus.GOOD
@@ -82,6 +84,7 @@ def supervise(cluster: RunningCluster, stops: StopRequests) -> ExitStatus:
 
 def _stop(cluster: RunningCluster, watched: dict[int, int], stops: StopRequests) -> ExitStatus:
     say("Stopping all nodes; Ctrl-C again to kill them.")
+    watched = watched | cluster.pids()
     _forget_pids(cluster)
     signal_nodes(watched.values(), signal.SIGTERM)
     killed = False
@@ -112,8 +115,11 @@ def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
     if _stopped_by_down(cluster):
         return
     child = cluster.children.get(node_id)
-    ending = "ended" if child is None else ending_in_words(child.wait())
-    say(f"node {node_id} (pid {pid}) {ending}: {last_words(cluster.folder, node_id)}")
+    code = None if child is None else child.wait()
+    ending = "ended" if code is None else ending_in_words(code)
+    # Who was killed had no time for last words; the log ends with something else.
+    words = f": {last_words(cluster.folder, node_id)}" if code is not None and code > 0 else ""
+    say(f"node {node_id} (pid {pid}) {ending}{words}")
     say(f"  start it again: logboat node --config {cluster.folder.node_config(node_id)}")
 
 
