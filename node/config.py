@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from ..metadata.config_definition import InvalidConfig
@@ -86,6 +85,8 @@ def _check_setting(name: str, text: str) -> None:
     if setting is None:
         if name in INERT_SETTINGS:
             return
+        from difflib import get_close_matches  # Nobody else needs it at start.
+
         close = get_close_matches(name, [*SETTINGS, *sorted(INERT_SETTINGS)], n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ConfigRefused(f"there is no setting {name}{hint}")

@@ -1,0 +1,89 @@
+"""Real node processes for tests: started from a `node.toml`, watched and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LISTEN_S = 30.0
+
+FIRST_PORT = 21_000
+LAST_PORT = 31_000
+"""Below the ports that the system hands out by itself: a restarted node gets its own again."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on now; spread by process id, for tests run side by side."""
+    start = FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT)
+    found: list[int] = []
+    port = start
+    while len(found) < count:
+        port = port + 1 if port < LAST_PORT else FIRST_PORT
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+    return found
+
+
+def write_config(folder: Path, kafka: int, internode: int, **settings: str) -> Path:
+    """`node.toml` of a node that is alone; its data directory is `folder/data`."""
+    given = {
+        "node.id": "1",
+        "cluster.id": "test-cluster",
+        "log.dirs": str(folder / "data"),
+        "listeners": f"PLAINTEXT://127.0.0.1:{kafka},INTERNODE://127.0.0.1:{internode}",
+    }
+    given.update({name.replace("_", "."): value for name, value in settings.items()})
+    path = folder / "node.toml"
+    path.write_text("".join(f'"{name}" = "{value}"\n' for name, value in given.items()))
+    return path
+
+
+def node_command(config: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "logboat.node", "--config", str(config), *arguments]
+
+
+def run_to_end(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Of a node that is expected to end by itself."""
+    return subprocess.run(
+        node_command(config, *arguments), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@contextlib.contextmanager
+def node_process(config: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A node that listens; killed at the end if it still runs. Its log is `node.log`."""
+    addresses = config.parent / "addresses.json"
+    addresses.unlink(missing_ok=True)
+    with open(config.parent / "node.log", "ab") as log:
+        child = subprocess.Popen(node_command(config), stderr=log)
+    try:
+        wait_until_listening(child, addresses)
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+
+
+def wait_until_listening(child: subprocess.Popen[bytes], addresses: Path) -> None:
+    deadline = time.monotonic() + LISTEN_S
+    while time.monotonic() < deadline:
+        assert child.poll() is None, "the node ended"
+        if addresses.exists():
+            document = json.loads(addresses.read_text())
+            host, _, port = document["kafka"].rpartition(":")
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"nobody listens after {LISTEN_S} s")
