@@ -19,7 +19,8 @@ from pysyncobj.transport import Transport
 from ..seam import Fatal
 from .globals import CommandCodec, SnapshotFile
 from .interface import Role
-from .journal import Journal, LogEntry
+from .journal import Journal
+from .journal_state import LogEntry
 from .messages import (
     Ack,
     Append,

@@ -18,7 +18,8 @@ from pysyncobj.config import SERIALIZER_STATE
 from ..seam import Fatal, OnFatal, TaskScope, offload
 from .engine import Voter
 from .interface import StateMachine
-from .journal import Journal, LogEntry
+from .journal import Journal
+from .journal_state import LogEntry
 from .messages import NO_OP, SnapshotChunk
 from .snapshots import (
     BrokenSnapshot,

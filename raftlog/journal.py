@@ -23,7 +23,6 @@ from random import Random
 
 from ..seam import Disk, Fatal, TaskScope, offload
 from .journal_records import (
-    ANY_INDEX,
     NOBODY,
     SALT_SIZE,
     Checkpoint,
@@ -31,106 +30,16 @@ from .journal_records import (
     Commit,
     Compact,
     Entry,
-    MalformedRecord,
     Record,
     Term,
     Truncate,
-    decode_records,
     encode_record,
 )
-from .segment import Segment, scan, segment_name, segment_number
+from .journal_recovery import recover
+from .journal_state import JournalState, LogEntry
+from .segment import Segment, segment_name
 
 logger = logging.getLogger(__name__)
-
-LogEntry = tuple[bytes, int, int]
-"""Command, index, term: the order in which the engine keeps them."""
-
-
-class JournalState:
-    """What the records add up to; the same code applies them live and at recovery."""
-
-    def __init__(self) -> None:
-        self.entries: list[LogEntry] = []
-        self.term = 0
-        self.voted_for = NOBODY
-        self.commit_index = 0
-        self.first_index = 1
-        self.next_index = ANY_INDEX
-
-    @property
-    def last_index(self) -> int:
-        return self.entries[-1][1] if self.entries else 0
-
-    def apply(self, record: Record) -> None:
-        """Raises Fatal when the record does not fit: the invariants of the log stand here."""
-        match record:
-            case Entry():
-                self._append(record)
-            case Truncate(from_index):
-                self._truncate(from_index)
-            case Compact(first_index):
-                self._compact(first_index)
-            case Term(term, voted_for):
-                if term < self.term:
-                    raise Fatal(f"term {term} follows term {self.term}")
-                self.term, self.voted_for = term, voted_for
-            case Commit(index):
-                self.commit_index = index
-            case Clear():
-                self.entries = []
-                self.next_index = ANY_INDEX
-                self.first_index = 1
-            case Checkpoint():
-                self._check(record)
-
-    def checkpoint(self) -> Checkpoint:
-        return Checkpoint(
-            self.term, self.voted_for, self.commit_index, self.first_index, self.next_index
-        )
-
-    def adopt(self, checkpoint: Checkpoint) -> None:
-        """Begin at the oldest file: what lies before it was compacted away."""
-        self.term = checkpoint.term
-        self.voted_for = checkpoint.voted_for
-        self.commit_index = checkpoint.commit_index
-        self.first_index = checkpoint.first_index
-        self.next_index = checkpoint.next_index
-
-    def _append(self, entry: Entry) -> None:
-        if self.next_index not in (ANY_INDEX, entry.index):
-            raise Fatal(f"entry {entry.index} where {self.next_index} was due")
-        if entry.term > self.term:
-            raise Fatal(f"entry {entry.index} of term {entry.term} in term {self.term}")
-        if self.next_index == ANY_INDEX:
-            self.first_index = entry.index
-        self.entries.append((entry.command, entry.index, entry.term))
-        self.next_index = entry.index + 1
-
-    def _truncate(self, from_index: int) -> None:
-        if from_index <= self.commit_index:
-            raise Fatal(
-                f"committed entries would be removed: from {from_index}, commit index "
-                f"{self.commit_index}"
-            )
-        if self.entries and from_index > self.entries[0][1]:
-            del self.entries[from_index - self.entries[0][1] :]
-        else:
-            # At recovery the entries before the oldest file are not in memory.
-            self.entries = []
-        self.next_index = from_index
-
-    def _compact(self, first_index: int) -> None:
-        if first_index > self.next_index:
-            raise Fatal(f"compaction to {first_index} beyond the end {self.next_index}")
-        self.first_index = max(self.first_index, first_index)
-        if self.entries and first_index > self.entries[0][1]:
-            del self.entries[: first_index - self.entries[0][1]]
-
-    def _check(self, checkpoint: Checkpoint) -> None:
-        # Not every move of the commit index is a record, so here it may jump.
-        self.commit_index = checkpoint.commit_index
-        if checkpoint != self.checkpoint():
-            raise Fatal(f"state {self.checkpoint()} where a new file says {checkpoint}")
 
 
 @dataclass(slots=True)
@@ -197,7 +106,7 @@ class Journal:
         # The directory's own name belongs to its parent. Synced each time: who made it may have
         # been killed before its sync.
         await disk.sync_dir(directory.rpartition("/")[0] or ".")
-        recovered = _recover(disk, directory)
+        recovered = recover(disk, directory)
         if recovered is None:
             journal = cls(
                 disk,
@@ -211,19 +120,18 @@ class Journal:
             )
             journal._segments.append(await journal._prepare(1))
             return journal
-        state, segments, salt, next_sequence = recovered
         # What was read may still be only in the kernel's memory: a process that was killed had
         # not synced its last batch. It counts from here on, so it is made durable now.
-        await segments[-1].sync()
+        await recovered.segments[-1].sync()
         await disk.sync_dir(directory)
         return cls(
             disk,
             directory,
-            salt=salt,
+            salt=recovered.salt,
             segment_bytes=segment_bytes,
-            state=state,
-            segments=segments,
-            next_sequence=next_sequence,
+            state=recovered.state,
+            segments=recovered.segments,
+            next_sequence=recovered.next_sequence,
             fresh=False,
         )
 
@@ -438,106 +346,3 @@ class Journal:
 def _draw_salt(rng: Random) -> bytes:
     """Not zero at either end, so that it never hides in a file's zeros."""
     return bytes([1 + rng.randrange(255)]) + rng.randbytes(SALT_SIZE - 2) + b"\x01"
-
-
-def _recover(disk: Disk, directory: str) -> tuple[JournalState, list[Segment], bytes, int] | None:
-    """(state, files, salt, next sequence), or None where no journal has begun.
-
-    Nothing on the disk is changed before all of it was found in order.
-    """
-    present = sorted(n for n in map(segment_number, disk.list(directory)) if n is not None)
-    numbers = _newest_run(present)
-    torn = 0
-    state = JournalState()
-    segments: list[Segment] = []
-    salt: bytes | None = None
-    sequence: int | None = None
-    spare: str | None = None
-    for number in numbers:
-        path = f"{directory}/{segment_name(number)}"
-        file = disk.open(path)
-        try:
-            found = scan(path, file.read_at(0, file.size()), number, salt)
-            if found is None or not found.batches:
-                file.close()
-                spare = spare or path
-                continue
-            if spare is not None:
-                raise Fatal(f"{spare}: offset 0: damaged; the journal goes on in {path}")
-            if sequence is not None and found.batches[0][0] != sequence:
-                raise Fatal(
-                    f"{segments[-1].path}: offset {segments[-1].end}: damaged; batch {sequence} is "
-                    f"missing, {path} goes on with batch {found.batches[0][0]}"
-                )
-        except BaseException:
-            file.close()
-            raise
-        salt = found.salt
-        segment = Segment(disk, path, number, salt)
-        segment.attach(file, found.end)
-        segments.append(segment)
-        if len(segments) == 1:
-            _begin(path, state, found.batches[0][1])
-        for _, payload in found.batches:
-            _replay(path, state, segment, payload)
-        sequence = found.batches[-1][0] + 1
-        torn = found.torn
-    if salt is not None:
-        _check_recovered(directory, state, segments)
-    if torn:
-        logger.warning("%s: offset %d: torn write cut", segments[-1].path, segments[-1].end)
-        segments[-1].cut(torn)
-    for number in present:
-        if not any(segment.number == number for segment in segments):
-            # Spares are made anew, since one may be half preallocated or hold a torn first batch;
-            # what lies before the newest run of files is left over from an interrupted removal.
-            disk.remove(f"{directory}/{segment_name(number)}")
-    if salt is None or sequence is None:
-        return None
-    return state, segments, salt, sequence
-
-
-def _check_recovered(directory: str, state: JournalState, segments: list[Segment]) -> None:
-    begin = state.entries[0][1] if state.entries else state.next_index
-    if begin > state.first_index:
-        raise Fatal(
-            f"{segments[0].path}: the journal begins at index {begin}, but must hold "
-            f"{state.first_index}: an older file is missing"
-        )
-    if state.commit_index > state.last_index:
-        logger.warning(
-            "%s: commit index %d lowered to the end of the journal, %d",
-            directory,
-            state.commit_index,
-            state.last_index,
-        )
-        state.commit_index = state.last_index
-
-
-def _newest_run(numbers: list[int]) -> list[int]:
-    """The gapless run at the end."""
-    start = len(numbers) - 1
-    while start > 0 and numbers[start - 1] == numbers[start] - 1:
-        start -= 1
-    return numbers[max(0, start) :]
-
-
-def _begin(path: str, state: JournalState, payload: bytes) -> None:
-    """Take over the state that the oldest file says was before it."""
-    try:
-        checkpoint = next(decode_records(payload), None)
-    except MalformedRecord as error:
-        raise Fatal(f"{path}: {error}") from error
-    if not isinstance(checkpoint, Checkpoint):
-        raise Fatal(f"{path}: the file does not begin with a checkpoint")
-    state.adopt(checkpoint)
-
-
-def _replay(path: str, state: JournalState, segment: Segment, payload: bytes) -> None:
-    try:
-        for record in decode_records(payload):
-            state.apply(record)
-            if isinstance(record, Entry):
-                segment.max_index = max(segment.max_index, record.index)
-    except (Fatal, MalformedRecord) as error:
-        raise Fatal(f"{path}: {error}") from error

@@ -14,7 +14,7 @@ from uuid import UUID
 import msgpack  # type: ignore[import-untyped]
 
 from ..seam import Buffer
-from .journal import LogEntry
+from .journal_state import LogEntry
 
 COMMAND = 0
 """First byte of an entry that the engine hands to the state machine."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logboat.raftlog.journal import Journal, LogEntry
+from logboat.raftlog.journal import Journal
 from logboat.raftlog.journal_records import Commit
+from logboat.raftlog.journal_state import LogEntry
 from logboat.raftlog.segment import segment_name
 from logboat.seam import Fatal, TaskScope
 from tests.raftlog.memory_disk import MemoryDisk, PowerLost, flip_bit
@@ -219,6 +220,12 @@ async def test_a_power_loss_at_any_disk_operation_loses_only_what_was_not_synced
         disk.crash_at = crash_at
         history, durable = await _live_until_power_loss(disk, Random(seed), 20)
         disk.lose_power(Random(seed * 1000 + crash_at))
+        # Power may be lost again while the journal is being recovered.
+        for again_at in range(1, 8):
+            disk.crash_at = again_at
+            with suppress(PowerLost):
+                await open_journal(disk)
+            disk.lose_power(Random(seed * 1000 + crash_at * 10 + again_at))
         recovered = await open_journal(disk)
         # Each sync point is one batch, so the journal is at a sync point: the last durable one,
         # or the one whose sync was under way.
@@ -287,6 +294,15 @@ async def test_a_missing_file_in_the_middle_stops_the_node() -> None:
     disk.remove(f"q/{segment_name(2)}")
     with pytest.raises(Fatal, match="older file is missing"):
         await open_journal(disk)
+
+
+async def test_a_journal_behind_a_gap_of_spares_is_not_taken_for_a_leftover() -> None:
+    # Two spares, of which a crash during the removal left the second: the journal itself is older
+    # than the gap.
+    disk = await _filled(3)
+    assert disk.list("q") == [segment_name(1), segment_name(2)]
+    disk.rename(f"q/{segment_name(2)}", f"q/{segment_name(3)}")
+    assert (await open_journal(disk)).last_index == 3
 
 
 async def test_a_command_that_looks_like_a_batch_does_not_turn_a_torn_tail_into_damage() -> None:
