@@ -11,7 +11,8 @@ SHARED_CAPACITY = 64 * 1024
 """Bytes of the shared buffer of an authenticated connection."""
 
 _FIRST_LARGE = 256 * 1024
-"""Bytes that a large frame's own buffer begins with; it then doubles."""
+"""Bytes that a large frame's own buffer begins with; it then doubles. Where a sender has already
+filled larger ones, it begins with twice what it has filled: growing costs a copy each time."""
 
 
 class FrameTooLarge(Exception):
@@ -30,6 +31,7 @@ class FrameBuffer:
         self._start = 0
         self._end = 0
         self._large: _LargeFrame | None = None
+        self._largest_filled = 0
 
     def enlarge(self, capacity: int) -> None:
         """Give the shared buffer at least `capacity` bytes."""
@@ -85,7 +87,8 @@ class FrameBuffer:
         return header, memoryview(payload)
 
     def _begin_large(self, header: bytes, length: int) -> None:
-        self._large = _LargeFrame(header, length)
+        first = max(_FIRST_LARGE, 2 * self._largest_filled)
+        self._large = _LargeFrame(header, length, min(length, first))
         self._large.put(self._shared[self._start + len(header) : self._end])
         self._start = self._end = 0
 
@@ -94,6 +97,7 @@ class FrameBuffer:
         if large is None or not large.complete:
             return None
         self._large = None
+        self._largest_filled = max(self._largest_filled, large.length)
         return large.header, memoryview(large.buffer)
 
     def _move_to(self, target: memoryview) -> None:
@@ -106,11 +110,11 @@ class FrameBuffer:
 class _LargeFrame:
     """One payload in a buffer of its own."""
 
-    def __init__(self, header: bytes, length: int) -> None:
+    def __init__(self, header: bytes, length: int, first: int) -> None:
         self.header = header
         self.length = length
         self.filled = 0
-        self.buffer = bytearray(min(length, _FIRST_LARGE))
+        self.buffer = bytearray(first)
 
     @property
     def complete(self) -> bool:
