@@ -122,6 +122,7 @@ class Journal:
             return journal
         # What was read may still be only in the kernel's memory: a process that was killed had
         # not synced its last batch. It counts from here on, so it is made durable now.
+        recovered.segments[-1].rewrite()
         await recovered.segments[-1].sync()
         await disk.sync_dir(directory)
         return cls(

@@ -146,6 +146,15 @@ class Segment:
         """Zero `size` bytes behind the last batch, which a torn write left there."""
         self._opened().write_at(self._end, bytes(size))
 
+    def rewrite(self) -> None:
+        """Write what the file holds once more, as it is.
+
+        After a failed sync the kernel takes the pages for clean: they read back, and the next sync
+        passes them over (RULES C4).
+        """
+        file = self._opened()
+        file.write_at(0, file.read_at(0, self._end))
+
     async def sync(self) -> None:
         await self._opened().sync()
 
