@@ -122,11 +122,25 @@ class FileNode:
         kept = self._kept(keep, dice)
         for number, change in enumerate(kept):
             last = number == len(kept) - 1
-            if last and keep is not Keep.ALL and isinstance(change, _Write):
-                change = _maybe_torn(change, dice)
-            _apply(self.durable, change)
+            if last and keep is not Keep.ALL and isinstance(change, _Write) and change.data:
+                self._tear(change, dice)
+            else:
+                _apply(self.durable, change)
         self._take_to(self.mark())
         self.cached = bytearray(self.durable)
+
+    def _tear(self, write: _Write, dice: Random) -> None:
+        """Whole, or up to a sector; and perhaps the new size arrived, and its data did not."""
+        if dice.random() < 0.5:
+            _apply(self.durable, write)
+            return
+        end = write.position + dice.randrange(len(write.data))
+        kept = max(0, end // SECTOR_BYTES * SECTOR_BYTES - write.position)
+        _apply(self.durable, _Write(write.position, write.data[:kept]))
+        full = write.position + len(write.data)
+        if full > len(self.durable) and dice.random() < 0.5:
+            # Only what lies behind the old end reads as zeros: an overwritten sector is old or new.
+            _apply(self.durable, _Resize(full))
 
     def _kept(self, keep: Keep, dice: Random) -> list[_Write | _Resize]:
         if keep is Keep.NONE or not self._waiting:
@@ -136,17 +150,6 @@ class FileNode:
         if keep is Keep.PREFIX:
             return self._waiting[: dice.randrange(len(self._waiting) + 1)]
         return [change for change in self._waiting if dice.random() < 0.5]
-
-
-def _maybe_torn(write: _Write, dice: Random) -> _Write:
-    if not write.data or dice.random() < 0.5:
-        return write
-    end = write.position + dice.randrange(len(write.data))
-    kept = max(0, end // SECTOR_BYTES * SECTOR_BYTES - write.position)
-    if dice.random() < 0.5:
-        # The new size arrived and the data did not.
-        return _Write(write.position, write.data[:kept] + bytes(len(write.data) - kept))
-    return _Write(write.position, write.data[:kept])
 
 
 class DirectoryNode:
