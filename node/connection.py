@@ -41,8 +41,10 @@ class ConnectionLimits:
     partial_request_s: float
     max_requests: int = 100
     """Unanswered requests of one connection; no further one is read."""
-    max_request_bytes_queued: int = 16 << 20
-    """Bytes of unanswered requests of one connection; no further one is read."""
+    max_request_bytes_queued: int = 4 << 20
+    """Bytes of unanswered requests of one connection; no further one is read. Enough to keep a
+    sync and the network busy; more would let an acks=all producer run ahead of the followers by
+    more than they fetch at once, and so out of the ISR."""
 
 
 class Home(Protocol):
