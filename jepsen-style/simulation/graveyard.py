@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from asyncio.events import Handle
 from typing import TYPE_CHECKING
 
@@ -37,12 +38,7 @@ class Graveyard:
         hook = sys.unraisablehook
         sys.unraisablehook = lambda _: None
         try:
-            for loop, _ in self._buried:
-                for task in list(loop.tasks):
-                    for _ in range(CLOSE_ATTEMPTS):
-                        with contextlib.suppress(BaseException):
-                            task.get_coro().close()
-                            break
+            self._close_coroutines()
             for loop, handles in self._buried:
                 handles.clear()
                 loop.tasks.clear()
@@ -51,3 +47,14 @@ class Graveyard:
             self._buried.clear()
         finally:
             sys.unraisablehook = hook
+
+    def _close_coroutines(self) -> None:
+        with warnings.catch_warnings():
+            # Coroutines that were made and not yet started when their process died.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for loop, _ in self._buried:
+                for task in list(loop.tasks):
+                    for _ in range(CLOSE_ATTEMPTS):
+                        with contextlib.suppress(BaseException):
+                            task.get_coro().close()
+                            break
