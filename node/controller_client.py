@@ -119,6 +119,12 @@ class ControllerClient:
         assert isinstance(response, AlterPartitionResponse)
         return response
 
+    def on_leader(self, leader_id: int | None) -> None:
+        """The quorum's leader is another one now: nothing is waited for from the former, which may
+        be paused, while the new one counts the seconds of our silence."""
+        if leader_id is not None and leader_id != self._peer_id:
+            self.close()
+
     def close(self) -> None:
         if self._peer is not None:
             self._peer.close()

@@ -61,7 +61,16 @@ class InternodeListener:
         )
         return port_of(self._server)
 
-    async def serve(self, credential: Credential, rng: Random, dispatcher: Dispatcher) -> None:
+    async def serve(
+        self,
+        credential: Credential,
+        rng: Random,
+        dispatcher: Dispatcher,
+        *,
+        on_gone: Callable[[Caller], None] = lambda _: None,
+    ) -> None:
+        """`on_gone` is told of each caller whose channel has ended."""
+        self._on_gone = on_gone
         assert self._server is not None
         self._acceptor = accept_factory(credential, rng, self._on_channel)
         self._dispatcher = dispatcher
@@ -95,6 +104,7 @@ class InternodeListener:
 
     def _forget(self, connection: InternodeConnection) -> None:
         self._connections.pop(connection, None)
+        self._on_gone(connection.caller)
         if not self._closing:
             self._on_channel_closed(connection.node_id)
 
@@ -114,10 +124,10 @@ class InternodeConnection:
         self._dispatcher = dispatcher
         self._forget = forget
         self._paused = False
-        self._caller = Caller(f"node-{channel.peer.node_id}", 0, channel.peer.node_id)
+        self.caller = Caller(f"node-{channel.peer.node_id}", 0, channel.peer.node_id)
         self._pipeline = Pipeline(
             dispatcher,
-            self._caller,
+            self.caller,
             encode=self._encode,
             send=self._send,
             fail=self._fail,
@@ -159,7 +169,7 @@ class InternodeConnection:
         try:
             self._channel.send(parts)
         except ChannelClosed as error:
-            logger.debug("an answer to %s was dropped: %s", self._caller, error)
+            logger.debug("an answer to %s was dropped: %s", self.caller, error)
 
     def _fail(self, reason: str) -> None:
         self._channel.abort(reason)

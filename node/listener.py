@@ -10,6 +10,7 @@ from ..metadata.listeners import CLIENT_LISTENER
 from ..seam import OnFatal, TaskScope
 from .addresses import Address
 from .budget import RequestBudget
+from .caller import Caller
 from .config import NodeConfig
 from .connection import ClientConnection, ConnectionLimits
 from .dispatch import Dispatcher
@@ -79,9 +80,15 @@ class ClientListener:
         )
         return port_of(self._server)
 
-    async def serve(self, dispatcher: Dispatcher) -> None:
-        """Raises CannotListen when another process took the port since `bind`."""
+    async def serve(
+        self, dispatcher: Dispatcher, *, on_gone: Callable[[Caller], None] = lambda _: None
+    ) -> None:
+        """`on_gone` is told of each connection that has ended.
+
+        Raises CannotListen when another process took the port since `bind`.
+        """
         self.dispatcher = dispatcher
+        self._on_gone = on_gone
         assert self._server is not None
         try:
             await self._server.start_serving()
@@ -118,6 +125,7 @@ class ClientListener:
 
     def forget(self, connection: ClientConnection) -> None:
         if self._connections.pop(connection, connection) is None:
+            self._on_gone(connection.caller)
             host = connection.caller.host
             left = self._per_host[host] - 1
             if left:

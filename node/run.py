@@ -21,7 +21,7 @@ from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
 from ..partitions import Replicas, ReplicationConfig
 from ..partitions.storage import LogDirectory
-from ..raftlog import Channel, Credential, RaftLog, RaftSettings
+from ..raftlog import Channel, Credential, RaftLog, RaftSettings, Role
 from ..seam import Clock, Disk, OnFatal, TaskScope
 from .addresses import Address
 from .broker_lifecycle import BrokerIdentity, BrokerLifecycle
@@ -105,6 +105,7 @@ class Node:
         self._on_fatal = on_fatal
         self._tasks = TaskScope(on_fatal)
         self._started = False
+        self._controller_clients: list[ControllerClient] = []
         self.internode = InternodeListener(
             config.internode,
             adopt_raft=self._adopt_raft,
@@ -135,7 +136,10 @@ class Node:
         self._make_replicas(self.log_directory)
         self._make_services()
         await self.internode.serve(
-            self.credential, self.rng, Dispatcher(self.services, INTERNODE_APIS)
+            self.credential,
+            self.rng,
+            Dispatcher(self.services, INTERNODE_APIS),
+            on_gone=self.replicas.forget_sessions,
         )
         await self.raft.start()
         self.loop_lag.start()
@@ -158,6 +162,8 @@ class Node:
             await self._leave(self.lifecycle)
         await self._stop_http()
         await self.clients.close()
+        # Other nodes learn at once that this one is gone, if they did not agree to it before.
+        await self.internode.close()
         await self.groups.stop()
         await self.replicas.stop()
         assert self.log_directory is not None
@@ -203,6 +209,11 @@ class Node:
     def _adopt_raft(self, channel: Channel) -> None:
         self.raft.adopt(channel)
 
+    def _on_role(self, role: Role, term: int, leader_id: int | None) -> None:
+        self.controller.on_role(role, term, leader_id)
+        for client in self._controller_clients:
+            client.on_leader(leader_id)
+
     def _on_channel_closed(self, node_id: int) -> None:
         self._death_watch.on_channel_closed(node_id)
 
@@ -225,7 +236,7 @@ class Node:
             disk=self.disk,
             rng=self.rng,
             machine=self.machine,
-            on_role=lambda *change: self.controller.on_role(*change),
+            on_role=self._on_role,
             on_fatal=self._on_fatal,
         )
         self.controller = Controller(
@@ -248,7 +259,6 @@ class Node:
             peers=self.peers, worthwhile=lambda: self.controller.active, tasks=self._tasks
         )
         self._own_controller = ControllerApis(self.controller)
-        self._controller_clients: list[ControllerClient] = []
 
     def controller_client(self) -> ControllerClient:
         """A way to the active controller of the caller's own; closed with the node."""
@@ -341,7 +351,9 @@ class Node:
         self.machine.subscribe(self.replicas.on_image)
         await lifecycle.registered()
         await self.replicas.wait_recovered()
-        await self.clients.serve(Dispatcher(self.services, CLIENT_APIS))
+        await self.clients.serve(
+            Dispatcher(self.services, CLIENT_APIS), on_gone=self.replicas.forget_sessions
+        )
         lifecycle.logs_are_open()
 
     def _on_leadership(self, topic: str, partition: int, leader: bool, leader_epoch: int) -> None:
