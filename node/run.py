@@ -406,7 +406,7 @@ class Node:
         leaving = self._tasks.spawn(lifecycle.leave(deadline), name="controlled shutdown")
         leader_seen_at = loop.time()
         while not leaving.done():
-            if self.raft.status().leader_id is not None:
+            if self._leader_is_there():
                 leader_seen_at = loop.time()
             elif loop.time() - leader_seen_at > LEADERLESS_LIMIT_S:
                 logger.warning("stopping without the controller: the quorum has no leader")
@@ -414,6 +414,13 @@ class Node:
             await asyncio.wait([leaving], timeout=0.05)
         if not leaving.result():
             logger.warning("stopping without the controller's consent")
+
+    def _leader_is_there(self) -> bool:
+        """The quorum's log remembers a leader that is gone until there is another one."""
+        status = self.raft.status()
+        if status.leader_id is None or status.leader_id == self.config.node_id:
+            return status.leader_id is not None
+        return status.peers[status.leader_id].connected
 
 
 def _real(address: Address, port: int) -> Address:
