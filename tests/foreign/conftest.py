@@ -16,7 +16,7 @@ import pytest
 from logboat.testing import LocalCluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as running:
         yield running
