@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from .check_command import check
+
 USAGE_ERROR = 2
 """Exit status for an unknown command or bad arguments, in every command."""
 
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments after the command's name, returns the exit status."""
 
-COMMANDS: Mapping[str, Command] = {}
+COMMANDS: Mapping[str, Command] = {"check": check}
 """By name. `simulate`, `check` and `mutants` join with the parts that they run."""
 
 

@@ -1,0 +1,194 @@
+"""The whole suite: every class, the levels it fails, and the verdict on the guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from ...history import NEVER, History
+from ..verdict import Anomaly, Status, Verdict
+from . import content, observations, order, recency
+from .circles import transaction_cycles
+from .ledger import Guarantee, Ledger, Ruling
+from .records import Records
+from .settings import KafkaSettings
+
+LEVELS: Mapping[str, frozenset[str]] = {
+    "L0 integrity": frozenset(
+        {
+            "inconsistent-offsets",
+            "duplicate",
+            "G1a",
+            "phantom",
+            "precommitted-read",
+            "replica-divergence",
+            "sequence-duplicate",
+            "sequence-gap",
+            "two-leaders",
+        }
+    ),
+    "L1 durability": frozenset({"lost-write", "unseen", "truncated-acked-record"}),
+    "L2 order": frozenset(
+        {
+            "append-order-inversion",
+            "nonmonotonic-send",
+            "int-nonmonotonic-send",
+            "poll-skip",
+            "int-poll-skip",
+            "nonmonotonic-poll",
+            "int-nonmonotonic-poll",
+            "G1c",
+            "epoch-went-back",
+            "isr-by-stale-epoch",
+            "two-owners",
+            "generation-went-back",
+            "lost-commit",
+        }
+    ),
+    "L3 recency": frozenset({"stale-end", "end-went-back", "high-watermark-went-back"}),
+}
+"""Which promise an anomaly breaks. Suffixes of cycles (`-process`, `-realtime`) do not matter."""
+
+LOSSES = frozenset({"lost-write", "unseen"})
+NEVER_FAILS = frozenset({"int-send-skip", "G1b"})
+UNLESS_SUBSCRIBED = frozenset({"poll-skip", "nonmonotonic-poll"})
+CLAIMED = frozenset({"L0 integrity", "L1 durability", "L2 order"})
+"""RULES V5: a partition's reads promise no recency, so L3 is reported and fails nothing."""
+EXAMPLES_PER_CLASS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaReport:
+    """Everything the suite can say. `rulings` has one entry a missing record."""
+
+    verdict: Verdict
+    levels: Mapping[str, Status]
+    guarantee: Guarantee
+    rulings: tuple[tuple[Anomaly, Ruling], ...]
+    worst_realtime_lag: tuple[int, str, int] | None
+
+
+def check_kafka(history: History, settings: KafkaSettings | None = None) -> Verdict:
+    return report_on(history, settings).verdict
+
+
+def report_on(
+    history: History, settings: KafkaSettings | None = None, ledger: Ledger | None = None
+) -> KafkaReport:
+    """`ledger` None: the one that the history's observations make."""
+    chosen = settings or KafkaSettings()
+    records = Records(history)
+    failing: list[Anomaly] = []
+    reported: list[Anomaly] = []
+    subscribed = chosen.sub_via == "subscribe" or "subscribe" in history.function
+    for anomalies in every_class(records, chosen):
+        for anomaly in islice(anomalies, EXAMPLES_PER_CLASS):
+            allowed = (
+                anomaly.kind in NEVER_FAILS
+                or level_of(anomaly.kind) not in CLAIMED
+                or (subscribed and anomaly.kind in UNLESS_SUBSCRIBED)
+                or (anomaly.kind == "duplicate" and not chosen.idempotent)
+                or (anomaly.kind == "unseen" and not chosen.final_reads)
+            )
+            (reported if allowed else failing).append(anomaly)
+    cycles, allowed_cycles = transaction_cycles(records, chosen)
+    failing.extend(cycles)
+    reported.extend(allowed_cycles)
+    rulings, guarantee = rule(history, failing, ledger or Ledger.of(history))
+    excused = {id(anomaly) for anomaly, ruling in rulings if ruling.guarantee is Guarantee.OUTSIDE}
+    violations = tuple(anomaly for anomaly in failing if id(anomaly) not in excused)
+    explained = tuple(anomaly for anomaly in failing if id(anomaly) in excused)
+    status = Status.INVALID if violations else Status.VALID
+    reason = str(violations[0]) if violations else ""
+    if not violations and too_weak(records):
+        reported.append(Anomaly("too-weak", "nothing was ever polled: a loss could not show"))
+    verdict = Verdict(status, violations, (*explained, *reported), reason)
+    return KafkaReport(
+        verdict=verdict,
+        levels=levels(verdict),
+        guarantee=guarantee,
+        rulings=rulings,
+        worst_realtime_lag=order.worst_realtime_lag(records),
+    )
+
+
+def every_class(records: Records, settings: KafkaSettings) -> Iterator[Iterator[Anomaly]]:
+    history = records.history
+    yield content.inconsistent_offsets(records)
+    yield content.duplicates(records)
+    yield content.lost_writes(records, settings)
+    yield content.unseen(records, settings)
+    yield content.aborted_reads(records)
+    yield content.phantoms(records)
+    yield content.precommitted_reads(records)
+    yield content.intermediate_reads(records)
+    yield order.polls_inside(records, settings)
+    yield order.polls_between(records, settings)
+    yield order.sends_inside(records)
+    yield order.sends_between(records)
+    yield order.append_order_inversions(records)
+    yield recency.stale_ends(records)
+    yield recency.committed_offsets(records)
+    yield recency.group_ownership(records)
+    yield observations.leader_epochs(history)
+    yield observations.high_watermarks(history)
+    yield observations.producer_sequences(history)
+    yield observations.replica_equality(history)
+    yield observations.truncations(records)
+
+
+def too_weak(records: Records) -> bool:
+    """A history that could not have shown a loss proves nothing (case C03)."""
+    sent = any(log.writer for log in records.keys.values())
+    polled = any(log.polls for log in records.keys.values())
+    observed = bool(records.history.observations or records.latest or records.committed)
+    return not (polled or observed or not sent) or not len(records.history)
+
+
+def level_of(kind: str) -> str | None:
+    base = kind.removesuffix("-realtime").removesuffix("-process")
+    if base.endswith("-cycle-exists"):
+        return "L2 order"
+    for level, kinds in LEVELS.items():
+        if base in kinds:
+            return level
+    return None
+
+
+def levels(verdict: Verdict) -> dict[str, Status]:
+    """Each level's own verdict; the unclaimed one judges what was only reported."""
+    answer = {}
+    for level in LEVELS:
+        pool = verdict.anomalies if level in CLAIMED else (*verdict.anomalies, *verdict.reported)
+        broken = any(level_of(anomaly.kind) == level for anomaly in pool)
+        unsure = verdict.status is Status.UNKNOWN
+        answer[level] = Status.INVALID if broken else Status.UNKNOWN if unsure else Status.VALID
+    return answer
+
+
+def rule(
+    history: History, failing: list[Anomaly], ledger: Ledger
+) -> tuple[tuple[tuple[Anomaly, Ruling], ...], Guarantee]:
+    """A ruling on each missing record; the worst of them is the run's."""
+    rulings: list[tuple[Anomaly, Ruling]] = []
+    cache: dict[tuple[str, int], Ruling] = {}
+    for anomaly in failing:
+        if anomaly.kind not in LOSSES:
+            continue
+        place = history.completed[anomaly.operations[0]]
+        if place == NEVER:
+            continue  # never acknowledged: promised to nobody
+        case = (anomaly.details["key"], place)
+        if case not in cache:
+            cache[case] = ledger.rule(*case)
+        rulings.append((anomaly, cache[case]))
+    order_of = list(Guarantee)
+    worst = max(
+        (ruling.guarantee for _, ruling in rulings), key=order_of.index, default=Guarantee.HELD
+    )
+    if worst is Guarantee.HELD and any(
+        anomaly.kind in LEVELS["L0 integrity"] | {"truncated-acked-record"} for anomaly in failing
+    ):
+        worst = Guarantee.VIOLATION
+    return tuple(rulings), worst

@@ -1,0 +1,192 @@
+"""Was the promise still in force? One answer for each record that is missing (RULES V1, V2).
+
+The promise is conditional: an acknowledged record stays while one in-sync replica that holds it
+stays. *Holders* are the committed ISR at the acknowledgement. A fault that takes a suffix of the
+disk (wiped or damaged in both modes; power cut with the page cache) ends a holder; a kill, a pause
+or a restart never does. A replica that re-enters the ISR holds the record again. The condition
+fails at the first instant when no member of ISR or ELR is a holder.
+
+When exactly a change of the ISR took effect is known only between its proposal and its first
+observation. So every placement that the history allows is followed at once, as a set of states:
+*violation* needs the condition to hold for all of them, *outside* needs it to fail for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ...history import History
+from .observations import observed
+
+TAKES_A_SUFFIX: Mapping[str, frozenset[str]] = {
+    "wipe": frozenset({"sync", "page-cache"}),
+    "damage": frozenset({"sync", "page-cache"}),
+    "truncate": frozenset({"sync", "page-cache"}),
+    "corrupt": frozenset({"sync", "page-cache"}),
+    "power-cut": frozenset({"page-cache"}),
+}
+"""Fault to the durability modes in which it can take acknowledged records from a node's disk."""
+
+
+class Guarantee(Enum):
+    """The verdict of a run on its promise; the order is from good to bad."""
+
+    HELD = "held"
+    OUTSIDE = "outside the guarantee"
+    UNDECIDED = "undecided"
+    VIOLATION = "violation"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """On one missing record. `place` is the instant at which the condition (may have) failed."""
+
+    guarantee: Guarantee
+    reason: str
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """One committed change: who counts, effective somewhere in proposed..observed."""
+
+    members: frozenset[int]
+    isr: frozenset[int]
+    proposed: int
+    observed: int
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The history of one run's memberships and faults."""
+
+    changes: dict[str, list[Membership]] = field(default_factory=dict)
+    faults: list[tuple[int, str, int, tuple[str, ...]]] = field(default_factory=list)
+    """(place, kind, node, keys; none: all keys of the node)."""
+    mode: str = "sync"
+    leaderless_at_end: frozenset[str] = frozenset()
+    files_read: frozenset[str] = frozenset()
+    """Keys whose replicas' files were read at the end."""
+
+    @classmethod
+    def of(cls, history: History) -> Ledger:
+        """From the observations `isr`, `leader`, `fault`, `durability` and `replica`."""
+        ledger = cls()
+        for place, seen in observed(history, "durability"):
+            del place
+            ledger.mode = seen["mode"]
+        for place, seen in observed(history, "isr"):
+            isr = frozenset(seen["isr"])
+            ledger.changes.setdefault(seen["key"], []).append(
+                Membership(
+                    members=isr | frozenset(seen.get("elr") or ()),
+                    isr=isr,
+                    proposed=seen.get("proposed", place),
+                    observed=place,
+                )
+            )
+        for place, seen in observed(history, "fault"):
+            keys = tuple(seen.get("keys") or ())
+            ledger.faults.append((place, seen["kind"], seen["node"], keys))
+        leader: dict[str, Any] = {}
+        for _, seen in observed(history, "leader"):
+            leader[seen["key"]] = seen["leader"]
+        ledger.leaderless_at_end = frozenset(key for key, node in leader.items() if node is None)
+        ledger.files_read = frozenset(seen["key"] for _, seen in observed(history, "replica"))
+        return ledger
+
+    def takes_suffix(self, kind: str) -> bool:
+        return self.mode in TAKES_A_SUFFIX.get(kind, frozenset())
+
+    def rule(self, key: str, acked_at: int) -> Ruling:
+        """On a record of the key whose acknowledgement was seen at place `acked_at`."""
+        if key in self.leaderless_at_end and key not in self.files_read:
+            reason = "the partition had no leader at the end and no file was read"
+            return Ruling(Guarantee.UNDECIDED, reason)
+        changes = self.changes.get(key)
+        if not changes:
+            # No snapshot at all: without a fault that takes records nothing excuses the loss.
+            if any(self.takes_suffix(kind) for _, kind, _, _ in self.faults):
+                return Ruling(Guarantee.UNDECIDED, "the ISR was never observed")
+            return Ruling(Guarantee.VIOLATION, "no fault took a disk")
+        return self._follow(key, changes, acked_at)
+
+    def _follow(self, key: str, changes: list[Membership], acked_at: int) -> Ruling:
+        """Every placement at once: a state is (change in force, holders, failed at)."""
+        events: list[tuple[int, int, int]] = [(acked_at, ACK, 0)]
+        for number, change in enumerate(changes):
+            events.append((change.proposed, PROPOSED, number))
+            events.append((change.observed, OBSERVED, number))
+        for number, (place, kind, _, keys) in enumerate(self.faults):
+            if self.takes_suffix(kind) and (not keys or key in keys):
+                events.append((place, FAULT, number))
+        events.sort()
+        states: set[State] = {(0, None, None)}
+        allowed = 0  # the newest change that may be in force
+        for place, sort, number in events:
+            if sort == PROPOSED:
+                allowed = max(allowed, number)
+            # Between events, any change that was proposed may come into force.
+            states = {
+                later for state in states for later in advanced(state, changes, allowed, place)
+            }
+            if sort == OBSERVED:
+                states = {state for state in states if state[0] >= number} or {
+                    (number, holders, failed) for _, holders, failed in states
+                }
+            elif sort == ACK:
+                states = {
+                    (at, changes[at].isr, failed_at(changes[at], changes[at].isr, place))
+                    for at, _, _ in states
+                }
+            elif sort == FAULT:
+                node = self.faults[number][2]
+                states = {struck(state, changes, node, place) for state in states}
+        failures = [failed for _, _, failed in states]
+        if all(failed is None for failed in failures):
+            reason = "a member of ISR or ELR held the record all the time"
+            return Ruling(Guarantee.VIOLATION, reason)
+        places = [failed for failed in failures if failed is not None]
+        reason = f"no member of ISR or ELR held it any more at event {min(places)}"
+        if len(places) == len(failures):
+            return Ruling(Guarantee.OUTSIDE, reason, min(places))
+        return Ruling(
+            Guarantee.UNDECIDED, f"{reason}, if the ISR changed late; not if early", min(places)
+        )
+
+
+PROPOSED, FAULT, ACK, OBSERVED = range(4)
+"""Sorts of events of a ledger, in the order in which they count within one instant."""
+
+State = tuple[int, frozenset[int] | None, int | None]
+"""(number of the change in force, holders or None before the acknowledgement, place of failure)."""
+
+
+def advanced(state: State, changes: list[Membership], allowed: int, place: int) -> list[State]:
+    """The state itself, and those after each further change that may have come into force."""
+    found = [state]
+    at, holders, failed = state
+    while at < allowed:
+        entered = changes[at + 1].isr - changes[at].isr
+        at += 1
+        if holders is not None:
+            holders |= entered
+            if failed is None:
+                failed = failed_at(changes[at], holders, place)
+        found.append((at, holders, failed))
+    return found
+
+
+def struck(state: State, changes: list[Membership], node: int, place: int) -> State:
+    at, holders, failed = state
+    if holders is None:
+        return state
+    left = holders - {node}
+    return at, left, failed if failed is not None else failed_at(changes[at], left, place)
+
+
+def failed_at(change: Membership, holders: frozenset[int], place: int) -> int | None:
+    return None if change.members & holders else place

@@ -1,0 +1,161 @@
+"""What observers saw of the cluster itself: leaders, replicas, batches, truncations.
+
+Observations are events of processes that are no clients (`process` is a name), with `f` and a map
+as `value`:
+
+| f | value |
+| --- | --- |
+| `leader` | key, epoch, leader (from the quorum's log, in its order) |
+| `isr` | key, epoch, isr, elr?, partition_epoch?, proposed? (see `ledger`) |
+| `high-watermark` | key, node, incarnation, high_watermark |
+| `batches` | key, batches: [[base offset, producer id, producer epoch, first sequence, count]] |
+| `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
+| `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
+| `fault` | kind, node and what else it took |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...history import NEVER, History
+from ..verdict import Anomaly
+from .records import Records
+
+Placed = tuple[int, Mapping[str, Any]]
+NO_SEQUENCE = -1
+SEQUENCES = 1 << 31
+
+
+def observed(history: History, function: str) -> list[Placed]:
+    """Observations of one sort, with the place of each in the history."""
+    return [
+        (place, event.get("value") or {})
+        for place, event in history.observations
+        if event.get("f") == function
+    ]
+
+
+def leader_epochs(history: History) -> Iterator[Anomaly]:
+    """`two-leaders` in one epoch of a key; `epoch-went-back`."""
+    leaders: dict[tuple[str, int], int] = {}
+    highest: dict[str, int] = {}
+    for place, seen in observed(history, "leader"):
+        key, epoch, leader = seen["key"], seen["epoch"], seen["leader"]
+        if epoch < highest.get(key, -1):
+            text = f"leader epoch of {key!r} fell from {highest[key]} to {epoch}"
+            yield Anomaly("epoch-went-back", text, details={"key": key, "place": place})
+        highest[key] = max(epoch, highest.get(key, -1))
+        if leader is None:
+            continue
+        first = leaders.setdefault((key, epoch), leader)
+        if first != leader:
+            text = f"{first} and {leader} both lead {key!r} in epoch {epoch}"
+            yield Anomaly("two-leaders", text, details={"key": key, "place": place})
+    for place, seen in observed(history, "isr"):
+        key = seen["key"]
+        epoch = seen.get("epoch")
+        if epoch is not None and epoch < highest_before(history, key, place):
+            text = f"the ISR of {key!r} was changed by the deposed epoch {epoch}"
+            yield Anomaly("isr-by-stale-epoch", text, details={"key": key, "place": place})
+
+
+def highest_before(history: History, key: str, place: int) -> int:
+    epochs = [
+        seen["epoch"]
+        for when, seen in observed(history, "leader")
+        if seen["key"] == key and when < place
+    ]
+    return max(epochs, default=-1)
+
+
+def high_watermarks(history: History) -> Iterator[Anomaly]:
+    """`high-watermark-went-back` within one incarnation of a replica (RULES D4)."""
+    highest: dict[tuple[Any, ...], int] = {}
+    for place, seen in observed(history, "high-watermark"):
+        replica = (seen["key"], seen["node"], seen.get("incarnation"))
+        mark = seen["high_watermark"]
+        if mark < highest.get(replica, -1):
+            text = f"the high watermark of {replica} fell from {highest[replica]} to {mark}"
+            yield Anomaly(
+                "high-watermark-went-back", text, details={"key": seen["key"], "place": place}
+            )
+        highest[replica] = max(mark, highest.get(replica, -1))
+
+
+def producer_sequences(history: History) -> Iterator[Anomaly]:
+    """`sequence-gap` and `sequence-duplicate`: an idempotent producer's batches in a key's log
+    follow each other without hole or repeat, from zero in each producer epoch.
+    """
+    for _, seen in observed(history, "batches"):
+        following: dict[tuple[int, int], int] = {}
+        for base, producer, epoch, first, count in sorted(seen["batches"]):
+            if first == NO_SEQUENCE:
+                continue
+            # Retention may have removed the first batches: the first one seen begins anywhere.
+            wanted = following.get((producer, epoch), first)
+            if first != wanted:
+                kind = "sequence-duplicate" if first < wanted else "sequence-gap"
+                yield Anomaly(
+                    kind,
+                    f"producer {producer} epoch {epoch} at offset {base} of {seen['key']!r}: "
+                    f"sequence {first} where {wanted} was due",
+                    details={"key": seen["key"], "offset": base},
+                )
+            following[producer, epoch] = (first + count) % SEQUENCES
+
+
+def replica_equality(history: History) -> Iterator[Anomaly]:
+    """`replica-divergence`: at rest all replicas of a key hold equal batches from the largest log
+    start to the smallest high watermark (RULES V4: batches, not files).
+    """
+    latest: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for _, seen in observed(history, "replica"):
+        latest.setdefault(seen["key"], {})[seen["node"]] = seen
+    for key, replicas in latest.items():
+        start = max(replica["log_start"] for replica in replicas.values())
+        end = min(replica["high_watermark"] for replica in replicas.values())
+        reference: tuple[int, list[list[Any]]] | None = None
+        for node, replica in sorted(replicas.items()):
+            part = [batch for batch in replica["batches"] if start <= batch[0] < end]
+            if reference is None:
+                reference = (node, part)
+            elif part != reference[1]:
+                at = first_difference(reference[1], part)
+                yield Anomaly(
+                    "replica-divergence",
+                    f"{key!r} differs between node {reference[0]} and {node} at offset {at}",
+                    details={"key": key, "offset": at},
+                )
+
+
+def first_difference(ours: list[list[Any]], theirs: list[list[Any]]) -> int:
+    for mine, other in zip(ours, theirs, strict=False):
+        if mine != other:
+            return int(min(mine[0], other[0]))
+    longer = ours if len(ours) > len(theirs) else theirs
+    return int(longer[min(len(ours), len(theirs))][0])
+
+
+def truncations(records: Records) -> Iterator[Anomaly]:
+    """`truncated-acked-record`: a replica in ISR or ELR cut off an offset that a client had seen
+    acknowledged by then (RULES V3).
+    """
+    history = records.history
+    for place, seen in observed(history, "truncate"):
+        log = records.keys.get(seen["key"])
+        if log is None or not seen.get("in_sync", True):
+            continue
+        for value, offset in log.acked.items():
+            operation = log.writer[value]
+            done = history.completed[operation]
+            if offset >= seen["to"] and done != NEVER and done < place:
+                yield Anomaly(
+                    "truncated-acked-record",
+                    f"node {seen['node']} truncated {seen['key']!r} to {seen['to']}, "
+                    f"offset {offset} was acknowledged",
+                    (operation,),
+                    {"key": seen["key"], "offset": offset, "place": place},
+                )
+                break

@@ -1,0 +1,229 @@
+"""Order within a key: of polls, of sends, and of appends across clients (L2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from operator import ge
+from typing import Any
+
+from ...history import NEVER, History, Outcome
+from ..verdict import Anomaly
+from .content import excused
+from .records import KeyLog, Records
+from .settings import KafkaSettings
+
+
+def skipped(log: KeyLog, before: int, after: int, settings: KafkaSettings) -> int | None:
+    """The first index strictly between that must not be jumped over."""
+    for place in range(before + 1, after):
+        if not excused(log, place, settings):
+            return place
+    return None
+
+
+def rebalanced_keys(history: History, index: int) -> frozenset[str]:
+    """Keys that moved while the operation ran; the client lists them in `rebalance-log`."""
+    event = history.extra.get(index)
+    if event is None:
+        return frozenset()
+    entries = event.get("rebalance-log") or ()
+    return frozenset(key for entry in entries for key in entry.get("keys", ()))
+
+
+def polls_inside(records: Records, settings: KafkaSettings) -> Iterator[Anomaly]:
+    """`int-poll-skip` and `int-nonmonotonic-poll`: within one operation."""
+    for key, log in records.keys.items():
+        index_of = log.index_of
+        for operation, offsets in log.polls:
+            if len(offsets) < 2:
+                continue
+            places = [index_of[offset] for offset in offsets]
+            if places[-1] - places[0] == len(places) - 1 and rises_by_one(places):
+                continue
+            if key in rebalanced_keys(records.history, operation):
+                continue
+            for before, after in pairwise(places):
+                if after <= before:
+                    yield poll_anomaly("int-nonmonotonic-poll", log, before, after, (operation,))
+                elif after > before + 1 and skipped(log, before, after, settings) is not None:
+                    yield poll_anomaly("int-poll-skip", log, before, after, (operation,))
+
+
+def rises_by_one(places: list[int]) -> bool:
+    return not any(map(ge, places, places[1:]))
+
+
+def poll_anomaly(
+    kind: str, log: KeyLog, before: int, after: int, operations: tuple[int, ...]
+) -> Anomaly:
+    first, second = log.offsets[before], log.offsets[after]
+    verb = "skips from" if after > before else "goes back from"
+    return Anomaly(
+        kind,
+        f"{log.key!r} {verb} offset {first} to {second}",
+        operations,
+        {"key": log.key, "offset": second},
+    )
+
+
+def polls_between(records: Records, settings: KafkaSettings) -> Iterator[Anomaly]:
+    """`poll-skip` and `nonmonotonic-poll`: from one ok poll of a process to its next.
+
+    An assignment that drops the key forgets its position, and so does a poll of the process whose
+    outcome is not ok: nobody knows where that left it.
+    """
+    history = records.history
+    # Per operation that polled: key and the first and last offset.
+    polled: dict[int, list[tuple[KeyLog, int, int]]] = {}
+    for log in records.keys.values():
+        for operation, offsets in log.polls:
+            polled.setdefault(operation, []).append((log, offsets[0], offsets[-1]))
+    positions: dict[Any, dict[str, tuple[int, int]]] = {}
+    outcomes, functions, processes = history.outcome, history.function, history.process
+    ok = Outcome.OK.value
+    for index in range(len(history)):
+        spans = polled.get(index)
+        if spans is None:
+            if functions[index] in ("assign", "subscribe"):
+                kept = positions.get(processes[index])
+                if kept:
+                    assigned = set(history.argument[index] or ())
+                    for key in [key for key in kept if key not in assigned]:
+                        del kept[key]
+            elif outcomes[index] != ok and asked_to_poll(history.argument[index]):
+                positions.pop(processes[index], None)
+            continue
+        own = positions.setdefault(processes[index], {})
+        moved = rebalanced_keys(history, index)
+        for log, first, last in spans:
+            there = own.get(log.key)
+            own[log.key] = (log.index_of[last], index)
+            if there is None or log.key in moved:
+                continue
+            before, earlier = there
+            after = log.index_of[first]
+            if after <= before:
+                yield poll_anomaly("nonmonotonic-poll", log, before, after, (earlier, index))
+            elif after > before + 1 and skipped(log, before, after, settings) is not None:
+                yield poll_anomaly("poll-skip", log, before, after, (earlier, index))
+
+
+def asked_to_poll(argument: Any) -> bool:
+    return any(type(micro) is list and micro and micro[0] == "poll" for micro in argument or ())
+
+
+def sends_inside(records: Records) -> Iterator[Anomaly]:
+    """`int-nonmonotonic-send` and `int-send-skip`: between the sends of one transaction."""
+    for log in records.keys.values():
+        for operation, values in log.sends:
+            if len(values) < 2 or not records.certain[operation]:
+                continue
+            places = [place for place in map(log.index, values) if place is not None]
+            for before, after in pairwise(places):
+                if after <= before:
+                    yield poll_anomaly("int-nonmonotonic-send", log, before, after, (operation,))
+                elif after > before + 1:
+                    yield poll_anomaly("int-send-skip", log, before, after, (operation,))
+
+
+def sends_between(records: Records) -> Iterator[Anomaly]:
+    """`nonmonotonic-send`: a process's later operation got an index not above its earlier one."""
+    processes = records.history.process
+    for log in records.keys.values():
+        latest: dict[Any, tuple[int, int]] = {}
+        for operation, values in log.sends:
+            if not records.certain[operation]:
+                continue
+            if len(values) == 1:
+                place = log.index(values[0])
+                if place is None:
+                    continue
+                first = last = place
+            else:
+                places = [place for place in map(log.index, values) if place is not None]
+                if not places:
+                    continue
+                first, last = min(places), max(places)
+            process = processes[operation]
+            before = latest.get(process)
+            if before is not None and first <= before[0]:
+                both = (before[1], operation)
+                yield poll_anomaly("nonmonotonic-send", log, before[0], first, both)
+            latest[process] = (last, operation)
+
+
+def append_order_inversions(records: Records) -> Iterator[Anomaly]:
+    """A send acknowledged before another was invoked has the higher offset, whoever sent them."""
+    history = records.history
+    for log in records.keys.values():
+        acks: list[tuple[int, int, int]] = []
+        begun: list[tuple[int, int, int]] = []
+        for operation, values in log.sends:
+            if not records.certain[operation]:
+                continue
+            done = history.completed[operation]
+            for value in values:
+                offset = log.offset_of.get(value)
+                if offset is None:
+                    continue
+                begun.append((history.invoked[operation], offset, operation))
+                if done != NEVER:
+                    # What was acknowledged is the offset of the answer, not a duplicate's.
+                    acks.append((done, log.acked.get(value, offset), operation))
+        acks.sort()
+        begun.sort()
+        yield from inverted(log, acks, begun)
+
+
+def inverted(
+    log: KeyLog, acks: Sequence[tuple[int, int, int]], begun: Sequence[tuple[int, int, int]]
+) -> Iterator[Anomaly]:
+    position, highest, holder = 0, -1, -1
+    for invoked, offset, operation in begun:
+        while position < len(acks) and acks[position][0] < invoked:
+            if acks[position][1] > highest:
+                highest, holder = acks[position][1], acks[position][2]
+            position += 1
+        if offset < highest:
+            yield Anomaly(
+                "append-order-inversion",
+                f"offset {offset} of {log.key!r} went to a send that began after "
+                f"offset {highest} was acknowledged",
+                (holder, operation),
+                {"key": log.key, "offset": offset},
+            )
+
+
+def worst_realtime_lag(records: Records) -> tuple[int, str, int] | None:
+    """(nanoseconds, key, operation) of the stalest poll: how long before its invocation the
+    record after its last one was already known to exist. A lower bound; never a failure.
+    """
+    history = records.history
+    worst: tuple[int, str, int] | None = None
+    for key, log in records.keys.items():
+        known = [NEVER] * (len(log.offsets) + 1)
+        for value, offset in log.acked.items():
+            place = log.index_of[offset]
+            known[place] = min(known[place], history.complete_time[log.writer[value]])
+        for operation, offsets in log.polls:
+            place = log.index_of[offsets[-1]]
+            known[place] = min(known[place], history.complete_time[operation])
+        for place in range(len(known) - 2, -1, -1):
+            known[place] = min(known[place], known[place + 1])
+        for operation, offsets in log.polls:
+            after = known[log.index_of[offsets[-1]] + 1]
+            lag = history.invoke_time[operation] - after
+            if after != NEVER and lag > 0 and (worst is None or lag > worst[0]):
+                worst = (lag, key, operation)
+    return worst
+
+
+__all__ = [
+    "append_order_inversions",
+    "polls_between",
+    "polls_inside",
+    "sends_between",
+    "sends_inside",
+    "worst_realtime_lag",
+]

@@ -1,0 +1,98 @@
+"""From a model's name to the checker that knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .checkers import Status, Verdict
+from .checkers.data import (
+    check_bank,
+    check_counter,
+    check_long_fork,
+    check_set,
+    check_set_full,
+)
+from .checkers.kafka import KafkaSettings, check_kafka
+from .checkers.linearizability import MODELS, check_linearizable, model_named
+from .checkers.transactions import check_list_append, check_rw_register, property_named
+from .checkers.verdict import unknown
+from .history import History, HistoryError
+
+Checker = Callable[[History, str | None, Mapping[str, Any]], Verdict]
+
+CHECKERS: Mapping[str, Checker] = {
+    "Kafka": lambda history, _, settings: check_kafka(history, KafkaSettings.of(settings)),
+    "list-append": lambda history, level, _: check_list_append(history, property_named(level)),
+    "rw-register": lambda history, level, _: check_rw_register(history, property_named(level)),
+    "bank": lambda history, _, settings: check_bank(history, total=settings.get("total")),
+    "counter": lambda history, _, settings: check_counter(history),
+    "set": lambda history, _, settings: check_set(history),
+    "set-full": lambda history, _, settings: check_set_full(history),
+    "long-fork": lambda history, _, settings: check_long_fork(history),
+}
+"""By leading words of the model. Everything else is a sequential object of MODELS."""
+
+
+def known_models() -> list[str]:
+    return sorted([*CHECKERS, *MODELS], key=str.casefold)
+
+
+def judge(
+    history: History,
+    model: str,
+    *,
+    property: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    explain: bool = True,
+    demand_evidence: bool = True,
+) -> Verdict:
+    """The verdict of the checker that `model` names by its leading words.
+
+    `explain` False: the bare verdict, without the search for a small failing part.
+    `demand_evidence`: a history in which nothing could have failed is UNKNOWN, not VALID.
+    Raises HistoryError for an unknown model and for operations that the model does not have.
+    """
+    named = [name for name in (*CHECKERS, *MODELS) if model.casefold().startswith(name.casefold())]
+    if not named:
+        raise HistoryError(f"unknown model {model!r}; known: {', '.join(known_models())}")
+    name = max(named, key=len)
+    if name in CHECKERS:
+        verdict = CHECKERS[name](history, property, settings or {})
+    else:
+        verdict = check_linearizable(history, model_named(model), minimise=explain)
+    if demand_evidence and verdict.status is Status.VALID and "too-weak" in verdict.kinds:
+        return unknown("too weak: nothing in the history could have shown a fault")
+    return verdict
+
+
+def guess_model(history: History) -> str | None:
+    """The model that the operations' names give away; None when several would do."""
+    if history.declared_model is not None:
+        return history.declared_model
+    functions = frozenset(history.function)
+    if functions & {"send", "poll", "assign", "subscribe"}:
+        return "Kafka"
+    if functions == {"txn"}:
+        verbs = {micro[0] for value in history.argument for micro in value or ()}
+        if verbs & {"send", "poll"}:
+            return "Kafka"
+        if "append" in verbs:
+            return "list-append"
+        return "rw-register" if verbs & {"w"} else "multi-register"
+    by_functions = (
+        ({"acquire", "release"}, "mutex"),
+        ({"read", "write", "cas"}, "cas-register"),
+        ({"get", "put", "append"}, "key-value"),
+        ({"read", "transfer"}, "bank"),
+        ({"enqueue", "dequeue"}, "queue"),
+        ({"push", "pop"}, "stack"),
+        ({"append", "read", "end"}, "log"),
+    )
+    for known, model in by_functions:
+        if functions and functions <= known:
+            return model
+    return None
+
+
+__all__ = ["CHECKERS", "Status", "guess_model", "judge", "known_models"]
