@@ -33,6 +33,7 @@ from .dispatch import Dispatcher
 from .fatal import FatalStop
 from .handlers import CLIENT_APIS, INTERNODE_APIS
 from .internode import InternodeListener
+from .known_brokers import KnownBrokers
 from .listener import CannotListen, ClientListener, bind, sentence
 from .loop_lag import LoopLag
 from .offset_store import ReplicatedOffsets
@@ -135,6 +136,7 @@ class Node:
         self._make_quorum(self.log_directory)
         self._make_replicas(self.log_directory)
         self._make_services()
+        self.machine.subscribe(self.services.known_brokers.on_image)
         await self.internode.serve(
             self.credential,
             self.rng,
@@ -308,6 +310,7 @@ class Node:
             groups=self.groups,
             controller=for_clients,
             own_controller=self._own_controller,
+            known_brokers=KnownBrokers(),
             producer_ids=ProducerIds(
                 node_id=config.node_id,
                 controller=for_clients,

@@ -14,6 +14,7 @@ from ..seam import Clock
 from .config import NodeConfig
 from .controller_apis import ControllerApis
 from .controller_client import ControllerClient
+from .known_brokers import KnownBrokers
 from .producer_ids import ProducerIds
 from .topic_creation import TopicCreation
 
@@ -32,6 +33,7 @@ class Services:
     """The active controller, wherever it is: for what clients ask of it."""
     own_controller: ControllerApis
     """The controller of this node: for what other nodes ask of it."""
+    known_brokers: KnownBrokers
     producer_ids: ProducerIds
     topic_creation: TopicCreation
 

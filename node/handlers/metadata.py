@@ -84,7 +84,7 @@ def _describe(
                 port=broker.kafka.port,
                 rack=broker.rack,
             )
-            for broker in services.live_brokers()
+            for broker in services.known_brokers.named(image)
         ],
         cluster_id=image.cluster_id,
         controller_id=services.controller_id_for_clients(),
