@@ -96,9 +96,18 @@ class LogHistory:
         return columns
 
 
-def check_log(log: LogHistory, *, retries_duplicate: bool = False) -> Verdict:
-    """`retries_duplicate`: one append may have landed at several offsets (no idempotence)."""
+def check_log(log: LogHistory, *, retries_duplicate: bool = False, gaps: bool = True) -> Verdict:
+    """`retries_duplicate`: one append may have landed at several offsets (no idempotence).
+    `gaps`: offsets may hold nothing (control records take them); otherwise every offset below
+    another one, or below the end, was filled by some append.
+    """
+    for column in (log.appends, log.ends, log.starts):
+        if column.offset and min(column.offset) < 0:
+            number = column.number[column.offset.index(min(column.offset))]
+            return invalid(Anomaly("negative-offset", "no log has such an offset", (number,)))
     appends, problem = placed_appends(log, retries_duplicate)
+    if problem is None and not gaps:
+        appends, problem = filled(log, appends)
     if problem is not None:
         return invalid(problem)
     order = in_order(appends.offset)
@@ -205,6 +214,31 @@ def learned_appends(
         appends.add(offset, value, invoked, NEVER, number)
     if len(set(appends.value)) < len(appends.value) and not retries_duplicate:
         return appends, repeated(appends)
+    return appends, None
+
+
+def filled(log: LogHistory, appends: Column) -> tuple[Column, Anomaly | None]:
+    """Indeterminate appends in the offsets that must hold something; the earliest one lowest,
+    since it constrains least there.
+    """
+    known = set(appends.offset)
+    end = max([*(offset + 1 for offset in known), *log.ends.offset, *log.starts.offset, 0])
+    holes = [offset for offset in range(end) if offset not in known]
+    if not holes:
+        return appends, None
+    appends = copied(appends)
+    used = set(appends.value)
+    spare = sorted(
+        (invoked, number, value)
+        for invoked, number, value in zip(
+            log.pending.invoked, log.pending.number, log.pending.value, strict=True
+        )
+        if value not in used
+    )
+    if len(spare) < len(holes):
+        return appends, Anomaly("missing-append", f"nobody can have filled offset {holes[-1]}")
+    for offset, (invoked, number, value) in zip(holes, spare, strict=False):
+        appends.add(offset, value, invoked, NEVER, number)
     return appends, None
 
 

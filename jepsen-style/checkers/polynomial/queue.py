@@ -9,8 +9,9 @@
    turns.
 
 Henzinger, Sezgin & Vafeiadis (CONCUR 2013) show that a complete history without these is
-linearizable. Each is one sweep: n log n. The certificate is built by simulation of the oldest
-value that may go next, and verified by the sequential queue itself.
+linearizable. Each is one sweep: n log n. The certificate builds the order: the empty answers cut
+the history into parts, each value belongs to the first part that it must be gone by, and within a
+part a value may go next when nothing left was enqueued, or dequeued, wholly before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..linearizability.models import UNKNOWN_RESULT, calls_of
 from ..linearizability.models import Sequence as QueueModel
 from ..linearizability.search import TimedCall
 from ..verdict import Anomaly, Verdict, invalid, unknown, valid
+from .certificate import Certificate, placed
 
 
 @dataclass(slots=True)
@@ -79,7 +81,9 @@ def check_queue_calls(calls: Sequence[TimedCall]) -> Verdict:
         elif end != NEVER:
             settled.append(life)
     problem = out_of_order(settled) or seen_empty(settled, empties)
-    return invalid(problem) if problem is not None else valid()
+    if problem is not None:
+        return invalid(problem)
+    return valid(certificate=QueueCertificate(settled, empties))
 
 
 def out_of_order(lives: list[Life]) -> Anomaly | None:
@@ -117,7 +121,17 @@ def seen_empty(lives: list[Life], empties: list[tuple[int, int, int]]) -> Anomal
         for life in lives
         if life.enqueued[1] < taken_from(life)
     )
-    # Unions of spans: where one value is certain before the last one may go, they are one.
+    starts, ends = unions(spans)
+    for begin, end, number in empties:
+        position = bisect_right(starts, begin) - 1
+        if position >= 0 and ends[position] > end:
+            text = "the queue was found empty while some value was certainly in it"
+            return Anomaly("wrong-empty", text, (number,))
+    return None
+
+
+def unions(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Starts and ends: where one value is certain before the last one may go, they are one."""
     starts: list[int] = []
     ends: list[int] = []
     for start, end in spans:
@@ -126,12 +140,83 @@ def seen_empty(lives: list[Life], empties: list[tuple[int, int, int]]) -> Anomal
         else:
             starts.append(start)
             ends.append(end)
-    for begin, end, number in empties:
-        position = bisect_right(starts, begin) - 1
-        if position >= 0 and ends[position] > end:
-            text = "the queue was found empty while some value was certainly in it"
-            return Anomaly("wrong-empty", text, (number,))
-    return None
+    return starts, ends
+
+
+class QueueCertificate:
+    """The order, built only when asked for."""
+
+    def __init__(self, lives: list[Life], empties: list[tuple[int, int, int]]) -> None:
+        self._lives, self._empties = lives, empties
+
+    def certificate(self) -> Certificate:
+        spans = sorted(
+            (life.enqueued[1], taken_from(life))
+            for life in self._lives
+            if life.enqueued[1] < taken_from(life)
+        )
+        starts, ends = unions(spans)
+        # An instant of each empty answer at which no value is certain.
+        instants = []
+        for begin, _, number in self._empties:
+            position = bisect_right(starts, begin) - 1
+            inside = position >= 0 and ends[position] > begin
+            instants.append((ends[position] if inside else begin, number))
+        instants.sort()
+        steps: list[tuple[int, int]] = []  # (number, point)
+        left = sorted(self._lives, key=lambda life: gone_by(life))
+        latest, position = -1, 0
+        for instant, number in [*instants, (NEVER, -1)]:
+            part = []
+            while position < len(left) and gone_by(left[position]) <= instant:
+                part.append(left[position])
+                position += 1
+            latest = place_values(part, latest, steps)
+            if number >= 0:
+                latest = max(latest, instant)
+                steps.append((number, latest))
+        return placed([step[0] for step in steps], [step[1] for step in steps])
+
+
+def gone_by(life: Life) -> int:
+    """From here on the value must have been enqueued and, at an empty answer, be gone."""
+    return min(life.enqueued[1], NEVER if life.dequeued is None else life.dequeued[1])
+
+
+def place_values(part: list[Life], latest: int, steps: list[tuple[int, int]]) -> int:
+    """Order one part's values and lay their steps out by running maximum; returns its end."""
+    order = []
+    left = list(part)
+    while left:
+        first_in = min(life.enqueued[1] for life in left)
+        first_out = min(taken_until(life) for life in left)
+        following = next(
+            life
+            for life in left
+            if life.enqueued[0] < first_in
+            # What is never taken comes after all that is.
+            and (taken_from(life) < first_out or first_out == NEVER)
+        )
+        left.remove(following)
+        order.append(following)
+    # Both rows keep the order; merge them by their earliest points, an enqueue before its dequeue.
+    laid: list[tuple[int, int, int]] = []
+    into = out = latest
+    for rank, life in enumerate(order):
+        into = max(into, life.enqueued[0])
+        laid.append((into, 2 * rank, life.enqueued[2]))
+        if life.dequeued is not None:
+            out = max(out, into, life.dequeued[0])
+            laid.append((out, 2 * rank + 1, life.dequeued[2]))
+    laid.sort()
+    for point, _, number in laid:
+        steps.append((number, point))
+        latest = max(latest, point)
+    return latest
+
+
+def taken_until(life: Life) -> int:
+    return NEVER if life.dequeued is None else life.dequeued[1]
 
 
 __all__ = ["check_queue", "check_queue_calls"]

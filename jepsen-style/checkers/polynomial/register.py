@@ -140,19 +140,15 @@ def certificate_of(
         members[value].append(position)
         first[value] = min(first[value], completed[position])
         last[value] = max(last[value], invoked[position])
-    starts = sorted(first[value] for value in range(count) if first[value] < last[value])
+    zones = sorted((first[v], last[v]) for v in range(count) if first[v] < last[v])
+    starts = [start for start, _ in zones]
 
     def place(value: int) -> int:
-        """Forward: where it begins. Backward: the latest instant outside forward zones."""
+        """Forward: where it begins. Backward: its first instant outside the forward zones."""
         if first[value] < last[value]:
             return first[value]
         position = bisect_right(starts, last[value]) - 1
-        inside = position >= 0 and any(
-            first[v] == starts[position] and last[v] > last[value]
-            for v in range(count)
-            if first[v] < last[v]
-        )
-        return first[value] if inside else last[value]
+        return max(last[value], zones[position][1]) if position >= 0 else last[value]
 
     order: list[int] = []
     wrote = {values[write]: write for write in writes}
