@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from logboat.node.config import NodeConfig
@@ -15,15 +14,24 @@ from logboat.node.services import Services
 from logboat.wire import ApiKey
 
 
-@dataclass(frozen=True, slots=True)
 class ServedBy(Served):
     """An API with a handler that is a function of the test, not a module."""
 
-    handler: Handler | None = None
+    def __init__(
+        self,
+        key: ApiKey,
+        min_version: int,
+        max_version: int,
+        handler: Handler,
+        *,
+        may_start_behind: frozenset[ApiKey] = frozenset(),
+    ) -> None:
+        super().__init__(key, min_version, max_version, "", may_start_behind=may_start_behind)
+        object.__setattr__(self, "_handler", handler)
 
     def load(self) -> Handler:
-        assert self.handler is not None
-        return self.handler
+        handler: Handler = self._handler  # type: ignore[attr-defined]
+        return handler
 
 
 def table(*rows: Served) -> Mapping[ApiKey, Served]:

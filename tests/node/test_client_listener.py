@@ -33,8 +33,8 @@ def answer_heartbeat(services: Any, request: HeartbeatRequest, call: Call) -> He
 
 APIS = table(
     CLIENT_APIS[ApiKey.API_VERSIONS],
-    ServedBy(ApiKey.METADATA, 0, 13, "", handler=answer_metadata),
-    ServedBy(ApiKey.HEARTBEAT, 0, 4, "", handler=answer_heartbeat),
+    ServedBy(ApiKey.METADATA, 0, 13, handler=answer_metadata),
+    ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=answer_heartbeat),
 )
 
 
@@ -254,7 +254,7 @@ async def test_a_failing_handler_is_an_unknown_server_error_and_the_end_of_the_c
     def fails(services: Any, request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
         raise RuntimeError("broken")
 
-    rows = table(ServedBy(ApiKey.HEARTBEAT, 0, 4, "", handler=fails))
+    rows = table(ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=fails))
     async with listening(rows) as (port, _), await WireClient.connect(port) as client:
         answer = await client.ask(HeartbeatRequest(), 0, HeartbeatResponse)
         assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
@@ -271,8 +271,8 @@ async def test_answers_leave_in_the_order_of_the_requests() -> None:
         return MetadataResponse()
 
     rows = table(
-        ServedBy(ApiKey.METADATA, 0, 13, "", handler=slow),
-        ServedBy(ApiKey.HEARTBEAT, 0, 4, "", handler=answer_heartbeat),
+        ServedBy(ApiKey.METADATA, 0, 13, handler=slow),
+        ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=answer_heartbeat),
     )
     async with listening(rows) as (port, _), await WireClient.connect(port) as client:
         first = client.send(MetadataRequest(), 1)
@@ -304,11 +304,10 @@ async def test_produce_requests_are_started_side_by_side_and_others_one_by_one()
             ApiKey.PRODUCE,
             3,
             13,
-            "",
             may_start_behind=frozenset({ApiKey.PRODUCE}),
             handler=produce,
         ),
-        ServedBy(ApiKey.HEARTBEAT, 0, 4, "", handler=heartbeat),
+        ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=heartbeat),
     )
     async with listening(rows) as (port, _), await WireClient.connect(port) as client:
         for _ in range(3):
@@ -340,7 +339,6 @@ async def test_no_more_is_read_than_may_wait_unanswered() -> None:
             ApiKey.HEARTBEAT,
             0,
             4,
-            "",
             may_start_behind=frozenset({ApiKey.HEARTBEAT}),
             handler=slow,
         )
@@ -363,7 +361,7 @@ async def test_a_full_node_reads_no_further_request_until_one_is_answered() -> N
         await gates[request.generation_id].wait()
         return HeartbeatResponse()
 
-    rows = table(ServedBy(ApiKey.HEARTBEAT, 0, 4, "", handler=slow))
+    rows = table(ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=slow))
     async with (
         listening(rows, queued_max_request_bytes="1") as (port, listener),
         await WireClient.connect(port) as one,
@@ -395,7 +393,7 @@ async def test_a_reader_that_takes_nothing_gets_no_further_answer_prepared() -> 
         )
 
     rows: dict[ApiKey, Served] = dict(
-        table(ServedBy(ApiKey.METADATA, 0, 13, "", handler=large)).items()
+        table(ServedBy(ApiKey.METADATA, 0, 13, handler=large)).items()
     )
     async with listening(rows) as (port, _), await WireClient.connect(port) as client:
         headers = [client.send(MetadataRequest(), 1) for _ in range(90)]
@@ -431,7 +429,7 @@ async def test_a_large_request_arrives_whole() -> None:
         sizes.append(len(records))
         return ProduceResponse()
 
-    rows = table(ServedBy(ApiKey.PRODUCE, 3, 13, "", handler=measure))
+    rows = table(ServedBy(ApiKey.PRODUCE, 3, 13, handler=measure))
     Topic = ProduceRequest.TopicProduceData
     async with listening(rows) as (port, _), await WireClient.connect(port) as client:
         for size in (10, 16_000, 70_000, 3 << 20):

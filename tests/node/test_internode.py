@@ -91,7 +91,7 @@ def answering(seen: list[tuple[Caller, Origin | None]], index: int = 0) -> Mappi
         response = BrokerHeartbeatResponse(throttle_time_ms=request.broker_id)
         return ControllerAnswer(response, index)
 
-    return table(ServedBy(ApiKey.BROKER_HEARTBEAT, 0, 2, "", handler=heartbeat))
+    return table(ServedBy(ApiKey.BROKER_HEARTBEAT, 0, 2, handler=heartbeat))
 
 
 async def test_an_answer_brings_the_index_it_depends_on() -> None:
@@ -140,7 +140,7 @@ async def test_records_of_any_size_pass() -> None:
         topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[partition])
         return FetchResponse(responses=[topic])
 
-    async with node_listening(table(ServedBy(ApiKey.FETCH, 4, 18, "", handler=fetch))) as side:
+    async with node_listening(table(ServedBy(ApiKey.FETCH, 4, 18, handler=fetch))) as side:
         peer = await side.peers.connect(1, in_time())
         answer = await peer.request(ApiKey.FETCH, 12, FetchRequest(), in_time())
         assert isinstance(answer, FetchResponse)
@@ -158,7 +158,7 @@ async def test_an_answer_that_does_not_come_ends_the_channel() -> None:
         await gate.wait()
         return BrokerHeartbeatResponse()
 
-    rows = table(ServedBy(ApiKey.BROKER_HEARTBEAT, 0, 2, "", handler=slow))
+    rows = table(ServedBy(ApiKey.BROKER_HEARTBEAT, 0, 2, handler=slow))
     gone: list[int] = []
     async with node_listening(rows, gone=gone) as side:
         peer = await side.peers.connect(1, in_time())
