@@ -12,12 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
 from ..metadata.image import NO_LEADER, ClusterImage, ImageChange, TopicImage
-from ..seam import Buffer, Clock, Disk, OnFatal, TaskScope
+from ..seam import Buffer, Clock, Disk, OnFatal, TaskScope, frozen
 from ..wire import ErrorCode
 from ..wire.messages.fetch import FetchRequest, FetchResponse
 from ..wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -57,13 +56,16 @@ Key = tuple[str, int]
 OPENING_AT_ONCE = 4
 """Logs recovered side by side."""
 
+OPEN_AGAIN_SECONDS = 1.0
+"""Between two attempts to open or create a log that the disk refused."""
+
 OWED_FOR_SECONDS = 5.0
 """How long a new leader expects its followers' first fetch any moment."""
 
 NO_BROKER_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AppendOutcome:
     error: ErrorCode
     base_offset: int = -1
@@ -306,7 +308,9 @@ class Replicas:
         except (OSError, StorageFailed) as error:
             logger.error("the log of %s-%d does not open: %s", *key, error)
             self._failed[key] = str(error)
+            self._scope.spawn(self._open_again(key, topic_id), name=f"open {key} again")
             return
+        self._failed.pop(key, None)
         if log.damage is not None:
             logger.error("%s", log.damage)
         watermark = self._directory.high_watermarks.get(key, 0)
@@ -314,6 +318,12 @@ class Replicas:
         self._hosted[key] = partition
         if self._registered:
             self._tell(partition)
+
+    async def _open_again(self, key: Key, topic_id: UUID) -> None:
+        """A full disk gets room, descriptors become free: the replica must not stay away until the
+        process restarts. `LogDirectory` goes on from whatever the failed attempt left."""
+        await asyncio.sleep(OPEN_AGAIN_SECONDS)
+        self._work.enqueue(key, lambda: self._open(key, topic_id))
 
     async def _open_log(self, key: Key, topic_id: UUID, config: LogConfig) -> PartitionLog:
         stored = self._stored.pop(key, None)

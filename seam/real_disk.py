@@ -102,6 +102,8 @@ class RealFile:
         return memoryview(mmap.mmap(self._fd, length, access=mmap.ACCESS_READ))
 
     async def sync(self) -> None:
+        if self._fd < 0:
+            raise Fatal(f"sync of {self._path} after it was closed")
         self._syncs_running += 1
         future = asyncio.get_running_loop().run_in_executor(self._pool, os.fdatasync, self._fd)
         future.add_done_callback(self._on_sync_ended)

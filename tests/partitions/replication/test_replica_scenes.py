@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from logboat.jepsen_style.simulation import Keep, World
+from logboat.jepsen_style.simulation import DiskCall, Keep, World
 from logboat.metadata.commands import DeleteTopics
 from logboat.partitions import Role
 from logboat.wire import ErrorCode, Message
@@ -600,3 +601,21 @@ def delete_topic(scene: ReplicaScene) -> None:
     scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id,), None))
     scene.publish()
     scene.settle()
+
+
+def test_a_log_that_a_full_disk_refused_opens_when_there_is_room(world: World) -> None:
+    """Found in simulation: the replica stayed away, its leader without a log, until a restart."""
+    scene = ReplicaScene(world)
+
+    def refuse(call: DiskCall) -> None:
+        if call.kind == "make_dirs" and "/t" in call.path:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+    drive = scene.nodes[1].host.drive
+    drive.on_call = refuse
+    scene.create()
+    scene.until(lambda: bool(scene.nodes[1].replicas.failed_logs()))
+    drive.on_call = None
+    scene.until(lambda: not scene.nodes[1].replicas.failed_logs())
+    scene.await_role(1, Role.LEADER)
+    assert scene.produce(1, b"a") == Answer(NO_ERROR, 0)
