@@ -154,7 +154,7 @@ class BrokerLifecycle:
         assert isinstance(answer, BrokerRegistrationResponse)
         error_code = ErrorCode(answer.error_code)
         if error_code in FINAL:
-            raise Fatal(f"the cluster refuses this node: {error_code.name}: {error_code.message}")
+            raise Fatal(self._why_refused(error_code))
         if error_code != ErrorCode.NONE:
             logger.info("not registered yet: %s", error_code.name)
             await asyncio.sleep(RETRY_S)
@@ -165,6 +165,17 @@ class BrokerLifecycle:
         logger.info("registered with broker epoch %d", self.broker_epoch)
         self._on_registered(self.broker_epoch)
         self._registered.set()
+
+    def _why_refused(self, error: ErrorCode) -> str:
+        identity = self._identity
+        pinned = self._machine.image.voter_directories.get(identity.node_id)
+        if error == ErrorCode.INVALID_REGISTRATION and pinned not in (None, identity.directory_id):
+            # An emptied or exchanged disk may not vote in the old one's name (RULES B3).
+            return (
+                f"voter {identity.node_id} belongs to directory {pinned}, this node's is "
+                f"{identity.directory_id}: `logboat quorum replace-voter` admits it"
+            )
+        return f"the cluster refuses this node: {error.name}: {error.message}"
 
     def _registration(self) -> BrokerRegistrationRequest:
         identity = self._identity

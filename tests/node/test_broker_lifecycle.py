@@ -37,6 +37,7 @@ class FakeController:
     heartbeats: list[BrokerHeartbeatRequest] = field(default_factory=list)
     index: int = 10
     brokers: dict[int, object] = field(default_factory=dict)
+    voter_directories: dict[int, UUID] = field(default_factory=dict)
 
     @property
     def image(self) -> FakeController:
@@ -140,6 +141,14 @@ async def test_a_registration_that_must_wait_is_tried_again_as_the_same_incarnat
 async def test_a_registration_that_can_never_be_is_the_end(error: ErrorCode) -> None:
     controller = FakeController(registration=lambda: error)
     with pytest.raises(Fatal, match=error.name):
+        await lifecycle(controller).run()
+
+
+async def test_another_disk_is_told_how_to_become_the_voter() -> None:
+    """RULES B3."""
+    controller = FakeController(registration=lambda: ErrorCode.INVALID_REGISTRATION)
+    controller.voter_directories = {1: UUID(int=8)}
+    with pytest.raises(Fatal, match="logboat quorum replace-voter"):
         await lifecycle(controller).run()
 
 
