@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from .check_command import check
+from .mutants.run import mutants_command
 
 USAGE_ERROR = 2
 """Exit status for an unknown command or bad arguments, in every command."""
@@ -13,7 +14,7 @@ USAGE_ERROR = 2
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments after the command's name, returns the exit status."""
 
-COMMANDS: Mapping[str, Command] = {"check": check}
+COMMANDS: Mapping[str, Command] = {"check": check, "mutants": mutants_command}
 """By name. `simulate`, `check` and `mutants` join with the parts that they run."""
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from time import perf_counter
 
 from .checkers import Status, Verdict
+from .checkers.kafka import report_on
 from .history import HistoryError, read_history
 from .judge import guess_model, judge, known_models
 from .manifest import check_manifest
+from .report import write_report
 
 INVALID = 1
 UNREADABLE = 2
@@ -63,9 +65,19 @@ def one_file(options: argparse.Namespace) -> int:
     model = options.model or guess_model(history)
     if model is None:
         raise HistoryError("cannot tell the model from the operations; name it with --model")
-    verdict = judge(history, model, property=options.property)
+    kafka = None
+    if model.casefold().startswith("kafka"):
+        kafka = report_on(history)
+        verdict = kafka.verdict
+    else:
+        verdict = judge(history, model, property=options.property)
+    if options.report is not None:
+        write_report(options.report, history, verdict, title=options.file.name, kafka=kafka)
     print(f"model {model}, {len(history)} operations: {verdict.status.value}")
     show(verdict)
+    if kafka is not None:
+        levels = ", ".join(f"{level}: {status.value}" for level, status in kafka.levels.items())
+        print(f"  {levels}\n  guarantee: {kafka.guarantee.value}")
     return 0 if verdict.status is Status.VALID else 1
 
 

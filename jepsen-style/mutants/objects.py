@@ -63,24 +63,57 @@ def simulate(thing: Thing, random: Random, *, operations: int, clients: int = 3)
 
 
 def corrupt(history: History, random: Random) -> None:
-    """Give one answer to another operation, shift an answer, or let one operation end earlier."""
+    """Change one answer, or when something was answered, in one of the ways that faults do."""
     ok = [index for index in range(len(history)) if history.outcome[index] == Outcome.OK]
     if not ok:
         return
     victim = random.choice(ok)
     alike = [i for i in ok if history.function[i] == history.function[victim] and i != victim]
     choice = random.random()
-    if choice < 0.5 and alike:
-        other = random.choice(alike)
-        history.result[victim] = history.result[other]
-    elif choice < 0.75 and isinstance(history.result[victim], int):
-        history.result[victim] += random.choice((-1, 1))
-    elif choice < 0.85 and isinstance(history.result[victim], bool):
-        history.result[victim] = not history.result[victim]
+    if choice < 0.15:
+        trade_places(history, victim, random.choice(ok))
+    elif choice < 0.25:
+        refused = [i for i in range(len(history)) if history.outcome[i] == Outcome.FAIL]
+        if refused:
+            history.outcome[random.choice(refused)] = Outcome.OK
+        else:
+            history.outcome[victim] = Outcome.FAIL
+    elif choice < 0.5 and alike:
+        history.result[victim] = history.result[random.choice(alike)]
+    elif choice < 0.9:
+        history.result[victim] = wrong(history.function[victim], history.result[victim], random)
     elif alike:
-        other = random.choice(alike)
-        results = history.result
+        other, results = random.choice(alike), history.result
         results[victim], results[other] = results[other], results[victim]
+
+
+def trade_places(history: History, one: int, other: int) -> None:
+    """Each operation happens when the other did."""
+    for column in (history.function, history.argument, history.result):
+        column[one], column[other] = column[other], column[one]
+
+
+def wrong(function: str, result: Any, random: Random) -> Any:
+    """An answer near the right one."""
+    if isinstance(result, bool):
+        return not result
+    if function in ("remove", "dequeue") and random.random() < 0.6:
+        return "empty"
+    if isinstance(result, int):
+        return result + random.choice((-1, 1))
+    if isinstance(result, list) and function == "read":
+        if result and random.random() < 0.7:
+            return [item for item in result if item != random.choice(result)]
+        return [*result, 99]
+    if isinstance(result, dict) and function == "read":
+        changed = dict(result)
+        account = random.choice(sorted(changed))
+        amount = random.choice((-12, -1, 1))
+        changed[account] += amount
+        if random.random() < 0.5:
+            changed[random.choice(sorted(changed))] -= amount
+        return changed
+    return result
 
 
 class Values:

@@ -21,7 +21,8 @@ def stale_ends(records: Records) -> Iterator[Anomaly]:
     answer lies at or below it. `end-went-back`: or below an earlier answer.
     """
     history = records.history
-    for key, log in records.keys.items():
+    for key in dict.fromkeys(asked_key for _, asked_key, _ in records.latest):
+        log = records.log(key)
         known: list[tuple[int, int, str, int]] = []
         for value, offset in log.acked.items():
             operation = log.writer[value]
