@@ -13,8 +13,9 @@ KIP-62 (two timeouts), KIP-345 (static members), KIP-394 (member id required), K
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..seam import frozen
 from ..wire import ErrorCode
 from .effects import Effect, JoinAnswer, JoinedMember, Persist, SyncAnswer
 from .member import Member
@@ -23,7 +24,7 @@ from .settings import GroupSettings
 from .states import GroupState, check_transition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Join:
     """A JoinGroup request, stripped of its version. `token` names who waits for the answer."""
 
@@ -43,7 +44,7 @@ class Join:
     knows_skip_assignment: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sync:
     """A SyncGroup request. `protocol_type` and `protocol` are None before version 5."""
 

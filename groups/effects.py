@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..seam import frozen
 from ..wire import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinedMember:
     member_id: str
     instance_id: str | None
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinAnswer:
     """Answers the JoinGroup that carries `token`."""
 
@@ -31,7 +30,7 @@ class JoinAnswer:
     """The static leader came back unchanged: the assignment in force stays (KIP-814)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncAnswer:
     """Answers the SyncGroup that carries `token`."""
 
@@ -42,7 +41,7 @@ class SyncAnswer:
     assignment: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Persist:
     """Write the group's metadata record; then call `on_persisted` with this effect.
 

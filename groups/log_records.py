@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from ..seam import Buffer
+from ..seam import Buffer, frozen
 from ..wire import DecodeError
 from ..wire.coordinator_records.group_metadata import GroupMetadataKey, GroupMetadataValue
 from ..wire.coordinator_records.offset_commit import OffsetCommitKey, OffsetCommitValue
@@ -23,7 +22,7 @@ GROUP_VALUE_VERSION = 3
 """The newest versions that are not flexible: every Kafka since 2.3 reads them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OffsetRecord:
     group_id: str
     topic: str
@@ -32,7 +31,7 @@ class OffsetRecord:
     """None: a tombstone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupRecord:
     group_id: str
     value: GroupMetadataValue | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..seam import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittedOffset:
     offset: int
     leader_epoch: int

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..seam import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupSettings:
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
@@ -20,7 +20,7 @@ class GroupSettings:
     """`offset.metadata.max.bytes`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientContext:
     client_id: str
     host: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from ..seam import Clock, TaskScope
+from ..seam import Clock, TaskScope, frozen
 from ..wire import ErrorCode
 from .log_records import LogRecord, encode
 from .store import OffsetStore
@@ -25,7 +24,7 @@ OUTCOME_UNKNOWN = (
 """The record may be in the log although the append was not confirmed (RULES D5)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Waiting:
     records: Sequence[LogRecord]
     on_done: Callable[[ErrorCode], None]

@@ -20,14 +20,14 @@ Field order is the layout on disk; see `packing` for how a command grows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID
 
+from ..seam import frozen
 from .image import Endpoint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """Which request of which broker a command serves (RULES A5)."""
 
@@ -37,7 +37,7 @@ class Origin:
     """Grows by any step with each new request of this kind; a repeated request repeats it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewController:
     """A leader's first command; its index becomes the controller epoch (RULES A4)."""
 
@@ -45,7 +45,7 @@ class NewController:
     term: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegisterBroker:
     """A new incarnation; the command's index becomes its broker epoch (RULES B1)."""
 
@@ -65,21 +65,21 @@ class RegisterBroker:
     """Supported levels of `logboat.version` (RULES A2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FenceBroker:
     controller_epoch: int
     node_id: int
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnfenceBroker:
     controller_epoch: int
     node_id: int
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetControlledShutdown:
     """Moves every leadership of the broker away; it serves on until it is told to go (B6)."""
 
@@ -88,7 +88,7 @@ class SetControlledShutdown:
     broker_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnregisterBroker:
     """Forget a broker that will not come back. It leaves every ISR and ELR."""
 
@@ -96,7 +96,7 @@ class UnregisterBroker:
     node_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewTopic:
     name: str
     topic_id: UUID
@@ -108,21 +108,21 @@ class NewTopic:
     unclean_leader_election: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateTopics:
     controller_epoch: int
     topics: tuple[NewTopic, ...]
     origin: Origin | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteTopics:
     controller_epoch: int
     topic_ids: tuple[UUID, ...]
     origin: Origin | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MorePartitions:
     topic_id: UUID
     first_partition: int
@@ -130,20 +130,20 @@ class MorePartitions:
     assignments: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatePartitions:
     controller_epoch: int
     topics: tuple[MorePartitions, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsrMember:
     broker_id: int
     broker_epoch: int
     """-1 when the proposer does not know it (AlterPartition version 2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsrChange:
     topic_id: UUID
     partition: int
@@ -152,7 +152,7 @@ class IsrChange:
     new_isr: tuple[IsrMember, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlterPartition:
     """A leader proposes other in-sync replicas for partitions that it leads (RULES D2, D3)."""
 
@@ -169,20 +169,20 @@ class ElectionType(IntEnum):
     UNCLEAN = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionId:
     topic_id: UUID
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElectLeaders:
     controller_epoch: int
     election: ElectionType
     partitions: tuple[PartitionId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicConfigs:
     """All settings of a topic, replacing `before` (compare-and-set)."""
 
@@ -193,7 +193,7 @@ class TopicConfigs:
     unclean_leader_election: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerConfigs:
     """All dynamic settings of a broker ('' is the cluster default), replacing `before`."""
 
@@ -205,14 +205,14 @@ class BrokerConfigs:
     """What topics without a setting of their own get; applied only for the cluster default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlterConfigs:
     controller_epoch: int
     topics: tuple[TopicConfigs, ...]
     brokers: tuple[BrokerConfigs, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllocateProducerIds:
     controller_epoch: int
     broker_id: int
@@ -220,7 +220,7 @@ class AllocateProducerIds:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinVoterDirectory:
     """From now on only this directory speaks for the voter (RULES B3)."""
 
@@ -231,14 +231,14 @@ class PinVoterDirectory:
     """The pin that must hold now; None for a voter without one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeatureLevel:
     controller_epoch: int
     name: str
     level: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digest:
     """The leader's digest of the image at `index`; a node that differs stops (RULES A3)."""
 

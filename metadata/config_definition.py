@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
+
+from ..seam import frozen
 
 MAX_LONG = 2**63 - 1
 
@@ -56,7 +57,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """One setting."""
 

@@ -23,12 +23,13 @@ moved since 2 left, so whichever of both comes back first may lead and has every
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..seam import frozen
 from .image import NO_LEADER, PartitionImage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElectionRules:
     """What the partition's topic and the living brokers say."""
 

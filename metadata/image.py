@@ -7,10 +7,12 @@ see half a command. This file is the only one of `metadata` that `partitions` an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
+
+from ..seam import frozen
 
 NO_LEADER = -1
 """`PartitionImage.leader` while no eligible replica lives."""
@@ -20,7 +22,7 @@ def _empty() -> Mapping[Any, Any]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     host: str
     port: int
@@ -29,7 +31,7 @@ class Endpoint:
         return f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerImage:
     """A registered broker, living or fenced."""
 
@@ -59,7 +61,7 @@ class BrokerImage:
         return not self.fenced and not self.in_controlled_shutdown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionImage:
     """One partition. Broker lists hold node ids; the first replica is the preferred leader."""
 
@@ -80,7 +82,7 @@ class PartitionImage:
     removing_replicas: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicImage:
     name: str
     topic_id: UUID
@@ -100,7 +102,7 @@ class TopicImage:
         return self.flush_messages == 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterImage:
     """The state after applying the command at `index`."""
 
@@ -137,7 +139,7 @@ class ClusterImage:
         return found.partitions[partition]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImageChange:
     """One step of the image, handed to every part in log order.
 

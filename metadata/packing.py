@@ -14,13 +14,15 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
 import msgpack  # type: ignore[import-untyped]
+
+from ..seam import frozen
 
 Value = TypeVar("Value")
 
@@ -34,7 +36,7 @@ def since(level: int) -> Mapping[str, int]:
     return MappingProxyType({"since": level})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packer(Generic[Value]):
     """`unpack(pack(value)) == value`; `pack` gives what msgpack can write."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from ..seam import frozen
 from ..wire import ErrorCode
 from .image import PartitionImage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """The verdict on one topic, partition or resource of a command."""
 
@@ -22,7 +22,7 @@ class Item:
     """Which topic was created or deleted: a repeated request is answered by these (RULES A5)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """The verdict on a command. With an error nothing has changed and there are no items."""
 

@@ -7,8 +7,8 @@ setting of the broker, then as dynamic cluster default, then as static setting; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..seam import frozen
 from .config_definition import ConfigSource, Definition, InvalidConfig
 from .image import ClusterImage, TopicImage
 from .topic_config_definitions import TOPIC_CONFIGS
@@ -21,7 +21,7 @@ CLUSTER_DEFAULT = ""
 """Name under which `ClusterImage.configs` holds the dynamic defaults of all brokers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Effective:
     """The value in force and where it comes from."""
 
@@ -29,7 +29,7 @@ class Effective:
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerSettings:
     """The settings a topic inherits from, strongest first. Texts, by Kafka's broker names."""
 
@@ -57,7 +57,7 @@ class BrokerSettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResolvedTopic:
     """What a command carries because apply may not look at defaults (RULES A1)."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..metadata.listeners import CLIENT_LISTENER, INTERNODE_LISTENER
+from ..seam import frozen
 
 ALL_INTERFACES = ("", "0.0.0.0", "::")
 """Hosts that can be listened on but not connected to."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """`host:port`; port 0 asks the system for a free one, IPv6 hosts are written in brackets."""
 

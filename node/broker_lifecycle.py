@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from random import Random
 from uuid import UUID
@@ -20,7 +19,7 @@ from uuid import UUID
 from ..metadata.levels import FIRST_LEVEL, LATEST_LEVEL, VERSION_FEATURE
 from ..metadata.listeners import CLIENT_LISTENER, HTTP_LISTENER, INTERNODE_LISTENER
 from ..metadata.machine import MetadataMachine
-from ..seam import Fatal
+from ..seam import Fatal, frozen
 from ..wire import ApiKey, ErrorCode
 from ..wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ..wire.messages.broker_registration import (
@@ -46,7 +45,7 @@ FINAL = (
 """Trying again will not help."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrokerIdentity:
     node_id: int
     cluster_id: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from ..metadata.config_definition import InvalidConfig
 from ..metadata.listeners import CLIENT_LISTENER, INTERNODE_LISTENER
+from ..seam import frozen
 from .addresses import ALL_INTERFACES, Address, parse_listeners, parse_voters
 from .inert_settings import INERT_SETTINGS
 from .settings import REQUIRED, SETTINGS
@@ -20,7 +21,7 @@ class ConfigRefused(Exception):
     """The configuration cannot be used; the message is one sentence for a person."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeConfig:
     """The configuration of one node. Made by `NodeConfig.of`, which refuses what is wrong."""
 

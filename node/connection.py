@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 from ..raftlog.frame_buffer import FrameBuffer, FrameTooLarge
-from ..seam import Buffer, OnFatal, TaskScope
+from ..seam import Buffer, OnFatal, TaskScope, frozen
 from .budget import RequestBudget
 from .caller import Caller
 from .dispatch import Dispatcher
@@ -33,7 +32,7 @@ _UNCORKED_SIZE = 64 * 1024
 """A part this large is handed over by itself: joining it with others would copy it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConnectionLimits:
     max_request_bytes: int
     idle_s: float

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..seam import frozen
 from .addresses import Address
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeAddresses:
     """What others connect to, with real ports."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..seam import frozen
 from ..wire import ApiKey, Message, RequestHeader
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ the request was read; a coroutine function gets a task."""
 NOTHING: frozenset[ApiKey] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """One API as this node serves it; the handler's module is loaded at its first request."""
 

@@ -16,10 +16,9 @@ epoch 2; the leader answers "epoch 1 ends at 25"; here it ends at 20: cut to 20,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
-from ..seam import Fatal
+from ..seam import Fatal, frozen
 
 UNDEFINED = -1
 
@@ -33,7 +32,7 @@ class Lineage(Protocol):
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchPosition:
     """What a follower asks its leader for one partition."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from ..seam import frozen
 from ..wire import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsrProposal:
     """An AlterPartition for one partition: compare-and-set on the partition epoch."""
 

@@ -25,10 +25,9 @@ The methods take what happened and when (`now_ms`, any monotonic clock) and retu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..metadata.image import BrokerImage, PartitionImage
-from ..seam import Fatal
+from ..seam import Fatal, frozen
 from ..wire import ErrorCode
 from .isr_proposal import IsrProposal, ProposalVerdict
 
@@ -40,17 +39,17 @@ REFUSED_JOIN_PAUSE_MS = 100
 """After INELIGIBLE_REPLICA the image is about to explain why; proposing at once would only spin."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HighWatermarkAdvanced:
     high_watermark: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposeIsr:
     proposal: IsrProposal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicaLostData:
     """An ISR member asked for less than it had confirmed (RULES C3): to be counted and logged."""
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from ..metadata.image import NO_LEADER, BrokerImage, ClusterImage, PartitionImage, TopicImage
-from ..seam import Buffer, Clock
+from ..seam import Buffer, Clock, frozen
 from ..wire import ErrorCode
 from .follower import FetchPosition, FollowerState
 from .isr_proposal import IsrProposal, ProposalVerdict
@@ -41,7 +40,7 @@ def now_ms() -> int:
     return int(asyncio.get_running_loop().time() * 1000)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """What a partition needs from its node; shared by all."""
 
@@ -54,7 +53,7 @@ class Surroundings:
     """The role or leader epoch has changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Divergence:
     """The largest epoch that the leader shares with the asker, and where it ends here."""
 

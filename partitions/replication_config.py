@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ..seam import frozen
 
 RACK_AWARE_SELECTOR = "RackAwareReplicaSelector"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplicationConfig:
     replica_lag_time_max_ms: int = 30_000
     """`replica.lag.time.max.ms`: an ISR member silent or behind for longer is taken out."""

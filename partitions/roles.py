@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
+from ..seam import frozen
 from ..wire import ErrorCode
 
 
@@ -19,7 +20,7 @@ class Role(Enum):
     LEADER = "leader"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionState:
     """One replica on this node at one instant."""
 

@@ -18,11 +18,10 @@ import logging
 import ssl
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import cast
 
-from ..seam import Buffer
+from ..seam import Buffer, frozen
 from .frame_buffer import SHARED_CAPACITY, FrameBuffer, FrameTooLarge
 from .frame_mac import MAC_SIZE, FrameMac
 from .handshake import (
@@ -57,7 +56,7 @@ class ChannelClosed(Exception):
     """The channel can take no more frames; what was sent may or may not have arrived."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChannelLimits:
     """Bounds of a listener and of each channel that it accepts."""
 

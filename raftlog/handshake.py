@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import hmac
 import struct
-from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
-from ..seam import Buffer
+from ..seam import Buffer, frozen
 
 MAX_MESSAGE = 768
 """Bytes of the largest handshake message; what a stranger can make us hold."""
@@ -40,7 +39,7 @@ class HandshakeFailed(Exception):
     """The other side is not who it must be, or does not speak this protocol."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credential:
     """Who we are and the secret that proves membership of the cluster."""
 
@@ -53,7 +52,7 @@ class Credential:
         return f"Credential(node_id={self.node_id}, cluster_id={self.cluster_id!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChannelPeer:
     """The proven identity at the other end, and what the connection is for."""
 
@@ -62,7 +61,7 @@ class ChannelPeer:
     service: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Session:
     """What a finished handshake yields: the peer and one key per direction."""
 
@@ -71,7 +70,7 @@ class Session:
     receive_key: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """What to send next, and the session once this side has nothing left to check."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Protocol
 
+from ..seam import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Applied:
     """The command is committed and has been applied here."""
 
@@ -17,7 +19,7 @@ class Applied:
     """What `StateMachine.apply` returned; None for a barrier."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotLeader:
     """The command did not happen and never will (RULES A4)."""
 
@@ -25,7 +27,7 @@ class NotLeader:
     """Whom to ask instead, if known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """The command may have happened, or may still happen."""
 
@@ -66,7 +68,7 @@ OnRole = Callable[[Role, int, int | None], None]
 """Told of each change: role, term, id of the leader if known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PeerStatus:
     """Another voter as seen from here."""
 
@@ -77,7 +79,7 @@ class PeerStatus:
     """Highest index known to be durable there; known to the leader only."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaftStatus:
     """One look at the log; a copy."""
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from crc32c import crc32c
+
+from ..seam import frozen
 
 SALT_SIZE = 8
 _HEAD = struct.Struct(f">{SALT_SIZE}sIIQ")
@@ -47,7 +48,7 @@ KIND_CLEAR = 6
 KIND_CHECKPOINT = 7
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One command of the log, appended at the end."""
 
@@ -56,21 +57,21 @@ class Entry:
     command: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truncate:
     """Entries from this index on are gone: they conflicted with a leader's."""
 
     from_index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compact:
     """Entries below this index are covered by a durable snapshot."""
 
     first_index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """The current term, and the node that got this node's vote in it."""
 
@@ -78,19 +79,19 @@ class Term:
     voted_for: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """A hint for the start: entries up to here were known to be committed."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clear:
     """The log is emptied; entries that stand for a snapshot follow in the same batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """First record of each file: the state before it, so that older files can be removed."""
 

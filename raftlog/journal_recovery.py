@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from ..seam import Disk, Fatal, File
+from ..seam import Disk, Fatal, File, frozen
 from .journal_records import Checkpoint, Entry, MalformedRecord, decode_records
 from .journal_state import JournalState
 from .segment import Scan, Segment, scan, segment_name, segment_number
@@ -20,7 +20,7 @@ from .segment import Scan, Segment, scan, segment_name, segment_number
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recovered:
     state: JournalState
     segments: list[Segment]

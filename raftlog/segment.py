@@ -10,11 +10,10 @@ The header is written together with the first batch. A file without header is a 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from ..seam import Disk, Fatal, File
+from ..seam import Disk, Fatal, File, frozen
 from .journal_records import BATCH_HEADER_SIZE, SALT_SIZE, encode_batch, parse_batch
 
 HEADER_SIZE = 64
@@ -36,7 +35,7 @@ def segment_number(name: str) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scan:
     """What a file holds."""
 

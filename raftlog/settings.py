@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..seam import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaftSettings:
     """Defaults fit machines apart; `local` fits one laptop, `lone` a single voter."""
 

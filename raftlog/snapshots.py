@@ -15,11 +15,10 @@ import asyncio
 import logging
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from ..seam import Buffer, Disk, Fatal, offload, read_file
+from ..seam import Buffer, Disk, Fatal, frozen, offload, read_file
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class BrokenSnapshot(Exception):
     """The bytes are not a whole snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotId:
     """What a snapshot holds: everything up to `index`, whose entry has `term`."""
 
@@ -56,7 +55,7 @@ class SnapshotId:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """A decoded snapshot."""
 

@@ -8,6 +8,8 @@ Production code reaches time, chance, network, disk and threads only through wha
 * disk: a `Disk`, whose slow calls are awaited;
 * long work: `offload(function)`.
 
+Beside these stands what every part needs of the language: `@frozen`, the declaration of a value.
+
 `jepsen-style/simulation` implements the same protocols on virtual time; nothing above this part can
 tell the difference. Threads live nowhere else. This part imports nothing of ours.
 """
@@ -15,6 +17,7 @@ tell the difference. Threads live nowhere else. This part imports nothing of our
 from .clock import Clock, SystemClock
 from .disk import Buffer, Disk, DiskLock, DiskLocked, File, read_file, write_file_atomically
 from .fatal import Fatal, OnFatal
+from .frozen_values import frozen
 from .offload import offload
 from .tasks import TaskScope
 
@@ -29,6 +32,7 @@ __all__ = [
     "OnFatal",
     "SystemClock",
     "TaskScope",
+    "frozen",
     "offload",
     "read_file",
     "write_file_atomically",

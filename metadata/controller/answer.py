@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from ...seam import frozen
 
 Response = TypeVar("Response", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControllerAnswer(Generic[Response]):
     response: Response
     index: int

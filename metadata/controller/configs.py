@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 
+from ...seam import frozen
 from ...wire import ErrorCode
 from ...wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from ...wire.messages.incremental_alter_configs import (
@@ -57,14 +57,14 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     name: str
     operation: Operation
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """What one request asks of one resource."""
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import cast
 
 from ...raftlog import Applied, NotLeader
-from ...seam import TaskScope
+from ...seam import TaskScope, frozen
 from ...wire import ErrorCode
 from ..codec import encode_command
 from ..commands import Command
@@ -36,7 +36,7 @@ NOT_IN_FIRST_ATTEMPT = Item(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decided:
     """What became of a proposal, in terms of Kafka's errors."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
+from ...seam import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class ControllerSettings:
     """Defaults are the production values; `cluster up` shortens them (RULES B4)."""
 

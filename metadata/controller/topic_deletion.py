@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
+from ...seam import frozen
 from ...wire import ZERO_UUID, ErrorCode
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ..commands import DeleteTopics, Origin
@@ -68,7 +68,7 @@ def _item(office: Office, entry: _Deletion, verdict: UUID | Item, decided: Decid
     return verdict if isinstance(verdict, Item) else NOT_IN_FIRST_ATTEMPT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Deletion:
     name: str | None
     topic_id: UUID

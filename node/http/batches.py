@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...seam import frozen
 from ...wire import Buffer, Records
 from ...wire.records import (
     Record,
@@ -24,7 +25,7 @@ _TIMESTAMP_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordOut:
     """A record as it was stored, and which clock its timestamp is of."""
 

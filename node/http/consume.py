@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
 
 from ...metadata.image import TopicImage
-from ...seam import offload
+from ...seam import frozen, offload
 from ...wire import Records, WireError
 from ...wire.compression import CompressionUnavailable
 from ...wire.messages.fetch import FetchRequest, FetchResponse
@@ -45,7 +44,7 @@ _LATEST = -1
 _INT64_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wanted:
     """Where to read: exactly one of `offset`, `tail`, `timestamp_ms`, or the earliest record."""
 
@@ -57,7 +56,7 @@ class _Wanted:
     encodings: OutEncodings
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Partition:
     """The partition that is read, and how its leader is found."""
 
@@ -71,7 +70,7 @@ class _Partition:
         return await self.leaders.reading(self.topic.name, self.partition, read, give_up_at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Answer:
     """What the leader said, decoded."""
 

@@ -11,9 +11,9 @@ the request may have been carried out all the same; it is left out when it was n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ...seam import frozen
 from ...wire import ErrorCode
 
 K = ErrorCode
@@ -55,7 +55,7 @@ class ApiError(Exception):
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mapping:
     status: int
     error_code: int

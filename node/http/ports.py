@@ -7,10 +7,10 @@ function call for this node, the inter-node channel for another) is not this par
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ...metadata.image import ClusterImage
+from ...seam import frozen
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
@@ -26,7 +26,7 @@ class AnswerLost(Exception):
     """The node was asked and did not answer in time: what was requested may have happened."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalReplica:
     """What this node knows of a partition it holds."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
 
 from ...metadata.image import NO_LEADER, TopicImage
-from ...seam import offload
+from ...seam import frozen, offload
 from ...wire import Buffer, ErrorCode
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from . import query
@@ -40,7 +39,7 @@ ACKS = {"all": -1, "-1": -1, "1": 1}
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Batch:
     """The records of one partition; `positions` are their places in the request."""
 
@@ -49,7 +48,7 @@ class _Batch:
     encoded: Buffer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Written:
     """Where the first record of a batch stands."""
 

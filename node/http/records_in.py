@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from ...seam import frozen
 from .encodings import Encoding, to_bytes
 from .errors import ApiError
 
@@ -15,7 +15,7 @@ _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordIn:
     """One record as bytes, on its way to a partition."""
 
@@ -28,7 +28,7 @@ class RecordIn:
     """None: now."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordEncodings:
     key: Encoding = Encoding.STRING
     value: Encoding = Encoding.STRING

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ...seam import frozen
 from .batches import RecordOut
 from .encodings import Encoding, from_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutEncodings:
     """The encodings that the reader asked for."""
 

@@ -11,9 +11,9 @@ Example: entries (1, 0), (3, 20), (4, 50) in a log that ends at 70: epoch 1 wrot
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from operator import attrgetter
 
+from ...seam import frozen
 from .checkpoints import CheckpointDamaged, decode_lines, encode_lines
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -25,7 +25,7 @@ _epoch = attrgetter("epoch")
 _start_offset = attrgetter("start_offset")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EpochEntry:
     epoch: int
     start_offset: int

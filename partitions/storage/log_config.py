@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from ...seam import frozen
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
@@ -22,7 +24,7 @@ class CompressionType(Enum):
     ZSTD = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Setting:
     """A topic setting, Kafka's default, and the broker settings that stand in for it in order."""
 
@@ -88,7 +90,7 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogConfig:
     """Effective settings of one partition's log. Bytes and milliseconds throughout; -1 = no limit.
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from posixpath import dirname
 from random import Random
 from types import MappingProxyType
@@ -28,6 +27,7 @@ from ...seam import (
     DiskLock,
     DiskLocked,
     OnFatal,
+    frozen,
     offload,
     read_file,
     write_file_atomically,
@@ -71,7 +71,7 @@ OPEN_FILES = 512
 """Descriptors for logs; the rest of the usual 1,024 is left to connections."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredLog:
     """A partition folder found in the data directory."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
 from uuid import UUID
+
+from ...seam import frozen
 
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
@@ -31,7 +32,7 @@ def decode_uuid(text: str) -> UUID:
         raise ValueError(f"{text!r} is no id: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetaProperties:
     cluster_id: str
     node_id: int

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ...seam import Disk, write_file_atomically
+from ...seam import Disk, frozen, write_file_atomically
 from .epoch_cache import FILE_NAME as EPOCHS_FILE
 from .open_files import OpenFiles
 from .producer_recovery import snapshot_path
 from .segment import Segment
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncRound:
     """Everything below `end_offset` was written before this round began (RULES C2, C5)."""
 

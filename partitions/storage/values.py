@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
-from ...seam import Buffer
+from ...seam import Buffer, frozen
 
 
 class Appended(NamedTuple):
@@ -25,7 +25,7 @@ class Appended(NamedTuple):
     answer waits exactly as the first copy's does (RULES D5)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogRead:
     """Whole batches, in order. The first may begin below the asked offset (clients skip)."""
 
@@ -37,7 +37,7 @@ class LogRead:
     """Offset after the last batch read; the asked offset when nothing was read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundOffset:
     """Answer of a lookup by time."""
 
@@ -46,7 +46,7 @@ class FoundOffset:
     leader_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Damage:
     """Bytes below the synced recovery point are not what they were (RULES C1, C4).
 
