@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..wire import (
     ApiKey,
@@ -74,7 +74,7 @@ class Dispatcher:
 
     def handle(
         self, served: Served, call: Call, request: Message | None
-    ) -> Reply | Awaitable[Reply]:
+    ) -> Reply | Coroutine[Any, Any, Reply]:
         """Start the handler: its reply, or what is to be awaited for it."""
         handler = self._handlers.get(served.key)
         if handler is None:

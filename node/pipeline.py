@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ..metadata.commands import Origin
 from ..seam import Buffer, Fatal, OnFatal, TaskScope
@@ -144,6 +145,8 @@ class Pipeline:
                 self._finish(entry, result)
             else:
                 entry.task = self._tasks.spawn(self._await(entry, result), name="request")
+                # A task that is cancelled before its first step never gets to the handler.
+                entry.task.add_done_callback(lambda _: result.close())
         except Fatal as error:
             self._on_fatal(error)
         except CloseConnection as error:
@@ -151,7 +154,7 @@ class Pipeline:
         except Exception as error:
             self._finish_badly(entry, error)
 
-    async def _await(self, entry: _Entry, reply: Awaitable[Reply]) -> None:
+    async def _await(self, entry: _Entry, reply: Coroutine[Any, Any, Reply]) -> None:
         try:
             self._finish(entry, await reply)
         except Fatal:

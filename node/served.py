@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ class Call:
 Reply = Any
 """A response `Message`; on the inter-node listener also a `ControllerAnswer`; None: no answer."""
 
-Handler = Callable[["Services", Any, Call], Reply | Awaitable[Reply]]
+Handler = Callable[["Services", Any, Call], Reply | Coroutine[Any, Any, Reply]]
 """`handle(services, request, call)`. A plain function answers within the turn of the loop in which
 the request was read; a coroutine function gets a task."""
 

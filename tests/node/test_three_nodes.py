@@ -39,6 +39,9 @@ class Load:
                 "acks": "all",
                 "enable.idempotence": True,
                 "reconnect.backoff.max.ms": 100,
+                # A paused leader keeps its connections: only time tells that it is no more.
+                "request.timeout.ms": 1_500,
+                "socket.timeout.ms": 2_000,
                 "log_level": 0,
             }
         )
