@@ -8,6 +8,9 @@ the loop: it takes longer than everything else a node loads.
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -29,6 +32,24 @@ async def start_http(node: HttpNode, rng: Random, *, host: str, port: int) -> Ht
 
 
 def _load() -> type[HttpServer]:
-    from .server import HttpServer
+    with _no_certificates():
+        from .server import HttpServer
 
     return HttpServer
+
+
+@contextmanager
+def _no_certificates() -> Iterator[None]:
+    """aiohttp's client comes with its server and makes two TLS contexts at import: reading all
+    certificate authorities of the machine is a quarter of the import. A node never uses that
+    client; should it ever, contexts without authorities refuse every server."""
+    original = ssl.SSLContext.set_default_verify_paths
+    ssl.SSLContext.set_default_verify_paths = _reads_nothing  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        ssl.SSLContext.set_default_verify_paths = original  # type: ignore[method-assign]
+
+
+def _reads_nothing(_: ssl.SSLContext) -> None:
+    """Stands for `set_default_verify_paths` meanwhile."""
