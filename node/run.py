@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HTTP_DELAY_S = 0.5
-"""How long HTTP waits for the node to be ready."""
+"""How long HTTP waits for a lone node to be ready."""
 
 SECRET_BYTES = 32
 """Length of the secret that a node without others makes up for itself."""
@@ -364,13 +364,15 @@ class Node:
             self.groups.on_leadership(partition, leader, leader_epoch)
 
     async def _start_http_later(self, address: Address, lifecycle: BrokerLifecycle) -> None:
-        """Loading HTTP takes as long as all the rest: after the first client can be served, but
-        in any case soon, so that a long recovery can be watched."""
-        try:
-            async with asyncio.timeout(HTTP_DELAY_S):
-                await lifecycle.running()
-        except TimeoutError:
-            logger.debug("HTTP starts before this node is unfenced")
+        """Loading HTTP takes as long as all the rest. A lone node has its first client served
+        before; with other voters there is nothing to do until one of them is elected. In any case
+        HTTP comes soon, so that a long recovery can be watched."""
+        if len(self.config.voters) == 1:
+            try:
+                async with asyncio.timeout(HTTP_DELAY_S):
+                    await lifecycle.running()
+            except TimeoutError:
+                logger.debug("HTTP starts before this node is unfenced")
         await self._start_http(address)
 
     async def _start_http(self, address: Address) -> None:
