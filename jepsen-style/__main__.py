@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .check_command import check
 from .mutants.run import mutants_command
+from .raft_scope.command import simulate
 
 USAGE_ERROR = 2
 """Exit status for an unknown command or bad arguments, in every command."""
@@ -14,8 +15,12 @@ USAGE_ERROR = 2
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments after the command's name, returns the exit status."""
 
-COMMANDS: Mapping[str, Command] = {"check": check, "mutants": mutants_command}
-"""By name. `simulate`, `check` and `mutants` join with the parts that they run."""
+COMMANDS: Mapping[str, Command] = {
+    "check": check,
+    "mutants": mutants_command,
+    "simulate": simulate,
+}
+"""By name."""
 
 
 def main(arguments: Sequence[str]) -> int:

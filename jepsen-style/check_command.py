@@ -12,7 +12,7 @@ from time import perf_counter
 from .checkers import Status, Verdict
 from .checkers.kafka import report_on
 from .history import HistoryError, read_history
-from .judge import guess_model, judge, known_models
+from .judge import guess_model, judge, known_models, weighed
 from .manifest import check_manifest
 from .report import write_report
 
@@ -68,7 +68,7 @@ def one_file(options: argparse.Namespace) -> int:
     kafka = None
     if model.casefold().startswith("kafka"):
         kafka = report_on(history)
-        verdict = kafka.verdict
+        verdict = weighed(kafka.verdict)
     else:
         verdict = judge(history, model, property=options.property)
     if options.report is not None:

@@ -61,7 +61,12 @@ def judge(
         verdict = CHECKERS[name](history, property, settings or {})
     else:
         verdict = check_linearizable(history, model_named(model), minimise=explain)
-    if demand_evidence and verdict.status is Status.VALID and "too-weak" in verdict.kinds:
+    return weighed(verdict) if demand_evidence else verdict
+
+
+def weighed(verdict: Verdict) -> Verdict:
+    """A VALID that nothing could have made INVALID is UNKNOWN (case C03)."""
+    if verdict.status is Status.VALID and "too-weak" in verdict.kinds:
         return unknown("too weak: nothing in the history could have shown a fault")
     return verdict
 
@@ -95,4 +100,4 @@ def guess_model(history: History) -> str | None:
     return None
 
 
-__all__ = ["CHECKERS", "Status", "guess_model", "judge", "known_models"]
+__all__ = ["CHECKERS", "Status", "guess_model", "judge", "known_models", "weighed"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -101,10 +101,14 @@ class History:
     extra: dict[int, Mapping[str, Value]] = field(default_factory=dict)
     """By operation: a completion's event when it carries more than the six usual fields."""
 
+    given_up: dict[int, int] = field(default_factory=dict)
+    """By operation: where its client learned that it will not learn the outcome (INFO)."""
+
     declared_model: str | None = None
     """The object that the file itself names (violin's `# @object`); None when it names none."""
 
-    _open: dict[Process, int] = field(default_factory=dict, repr=False)
+    open_operations: dict[Process, int] = field(default_factory=dict, repr=False)
+    """The operation that each process waits for."""
 
     def __len__(self) -> int:
         return len(self.function)
@@ -128,10 +132,10 @@ class History:
 
     def invoke(self, process: Process, function: str, argument: Value, time: int) -> int:
         """A client asks. Raises HistoryError when it still waits for its previous answer."""
-        if process in self._open:
+        if process in self.open_operations:
             raise HistoryError(f"process {process} invokes {function!r} before its last completed")
         index = len(self.function)
-        self._open[process] = index
+        self.open_operations[process] = index
         self.process.append(process)
         self.function.append(function)
         self.argument.append(argument)
@@ -144,9 +148,44 @@ class History:
         self.events += 1
         return index
 
+    def column_appenders(
+        self,
+    ) -> tuple[Callable[[Process, str, Value, int], None], Callable[[int, Value, int], None]]:
+        """`invoke` without its checks, and the ok half of `complete` for an operation's index:
+        the caller has made sure that the process is idle, or waited for this operation.
+        """
+        processes, functions, arguments = self.process, self.function, self.argument
+        results, outcomes = self.result, self.outcome
+        invoked, completed = self.invoked, self.completed
+        invoke_time, complete_time = self.invoke_time, self.complete_time
+        waiting = self.open_operations
+        unknown, ok = Outcome.INFO.value, Outcome.OK.value
+
+        def add_invocation(process: Process, function: str, argument: Value, time: int) -> None:
+            waiting[process] = len(functions)
+            processes.append(process)
+            functions.append(function)
+            arguments.append(argument)
+            results.append(None)
+            outcomes.append(unknown)
+            invoked.append(self.events)
+            completed.append(NEVER)
+            invoke_time.append(time)
+            complete_time.append(NEVER)
+            self.events += 1
+
+        def fill(index: int, result: Value, time: int) -> None:
+            results[index] = result
+            outcomes[index] = ok
+            completed[index] = self.events
+            complete_time[index] = time
+            self.events += 1
+
+        return add_invocation, fill
+
     def complete(self, process: Process, outcome: Outcome, result: Value, time: int) -> int:
         """The answer to the process's open operation. Raises HistoryError when there is none."""
-        index = self._open.pop(process, None)
+        index = self.open_operations.pop(process, None)
         if index is None:
             raise HistoryError(f"process {process} completes an operation it never invoked")
         self.outcome[index] = outcome
@@ -154,6 +193,8 @@ class History:
         self.complete_time[index] = time
         if outcome != Outcome.INFO:
             self.completed[index] = self.events
+        else:
+            self.given_up[index] = self.events
         self.events += 1
         return index
 
@@ -171,7 +212,7 @@ class History:
         elif kind == "invoke":
             self.invoke(process, event.get("f") or "txn", event_value(event), event.get("time", 0))
         elif isinstance(kind, str) and kind in OUTCOMES:
-            if kind == "info" and process not in self._open:
+            if kind == "info" and process not in self.open_operations:
                 self.observe(event)
                 return
             index = self.complete(process, OUTCOMES[kind], event_value(event), event.get("time", 0))

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from .edn import Keyword, read_forms, read_forms_with_lines
-from .history import OUTCOMES, History, HistoryError
+from .history import OUTCOMES, USUAL_FIELDS, History, HistoryError
 
 JEPSEN_LOG_LINE = re.compile(r"INFO\s+jepsen\.util - (\S+)\s+:(\w+)\s+:([\w-]+)\s+(.*)$")
 VIOLIN_LINE = re.compile(r"\s*\[(\d+)\]\s+(call|return)\b\s*(.*?)\s*$")
@@ -78,21 +78,49 @@ def decode(data: bytes, errors: str = "strict") -> str:
 
 
 def read_json_lines(data: bytes) -> History:
+    """One event a line. Runs of a million operations come this way, so the usual event (a client's,
+    with the usual fields) is paired right here; `History.add_event` has the rules, and takes every
+    event that is not usual.
+    """
     history = History()
-    add = history.add_event
     loads = orjson.loads
+    open_operations = history.open_operations
+    add_invocation, fill = history.column_appenders()
     number = 0
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
+    lines = data.splitlines()
+    for number, line in enumerate(lines, 1):
         try:
             event = loads(line)
-            if not isinstance(event, dict):
-                raise HistoryError("an event must be an object")
-            add(event)
-        except (orjson.JSONDecodeError, HistoryError) as error:
-            raise HistoryError(str(error), line=number) from error
+            process = event["process"]
+            kind = event["type"]
+            if len(event) == USUAL_FIELDS and type(process) is int:
+                if kind == "invoke" and process not in open_operations:
+                    add_invocation(process, event["f"], event["value"], event["time"])
+                    continue
+                index = open_operations.get(process)
+                if kind == "ok" and index is not None and event["f"] == history.function[index]:
+                    del open_operations[process]
+                    fill(index, event["value"], event["time"])
+                    continue
+            history.add_event(event)
+        except KeyError:
+            add_unusual(history, event, number)
+        except (orjson.JSONDecodeError, HistoryError, TypeError) as error:
+            if line.strip():
+                raise HistoryError(unreadable(error), line=number) from error
     return history
+
+
+def add_unusual(history: History, event: Any, number: int) -> None:
+    """An event without some of the usual fields."""
+    try:
+        history.add_event(event)
+    except HistoryError as error:
+        raise HistoryError(str(error), line=number) from error
+
+
+def unreadable(error: Exception) -> str:
+    return "an event must be an object" if isinstance(error, TypeError) else str(error)
 
 
 def read_json(data: bytes) -> History:

@@ -78,14 +78,15 @@ def write_edn(history: History) -> str:
             "time": operation.invoke_time,
         }
         lines.append((operation.invoked, map_line(invocation)))
-        if operation.completed != NEVER:
+        end = history.given_up.get(operation.index, operation.completed)
+        if end != NEVER:
             completion = {
                 "type": Keyword(operation.outcome.name.lower()),
                 **common,
                 "value": operation.result,
                 "time": operation.complete_time,
             }
-            lines.append((operation.completed, map_line(completion)))
+            lines.append((end, map_line(completion)))
     for place, event in history.observations:
         lines.append((place, map_line(event)))
     lines.sort(key=lambda line: line[0])

@@ -153,6 +153,8 @@ def intermediate_reads(records: Records) -> Iterator[Anomaly]:
     """A poll that ends amid the sends of one transaction. Kafka allows it: polls are bounded."""
     for key, log in records.keys.items():
         last_of = {index: values[-1] for index, values in log.sends if len(values) > 1}
+        if not last_of:
+            continue
         for reader, offsets in log.polls:
             value = log.value_at[offsets[-1]]
             writer = log.writer.get(value)

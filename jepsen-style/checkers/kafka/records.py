@@ -147,7 +147,7 @@ class Records:
 
     def _polled(self, index: int, key: str, pairs: list[list[Any]]) -> None:
         log = self.log(key)
-        read_by, value_at, offset_of = log.read_by, log.value_at, log.offset_of
+        read_by, value_at = log.read_by, log.value_at
         offsets = []
         for offset, value in pairs:
             if type(value) is list:
@@ -155,8 +155,8 @@ class Records:
             offsets.append(offset)
             if value not in read_by:
                 read_by[value] = index
-            # The common case of `saw`, written out: this line runs for every record polled.
-            if value_at.get(offset) != value or offset_of.get(value) != offset:
+            # Most records were seen before: this line runs for every record polled.
+            if value_at.get(offset) != value:
                 log.saw(offset, value, index)
         if not offsets:
             return

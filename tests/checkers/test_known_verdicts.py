@@ -1,0 +1,315 @@
+"""Small histories with known verdicts: cases C01 and C03, and each class beside its neighbour."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.checkers import Status
+from logboat.jepsen_style.checkers.kafka import Guarantee, KafkaReport, report_on
+from logboat.jepsen_style.checkers.linearizability import check_linearizable, model_named
+from logboat.jepsen_style.checkers.linearizability.brute_force import linearizable_by_trying
+from logboat.jepsen_style.checkers.linearizability.check import check_calls
+from logboat.jepsen_style.checkers.linearizability.models import Call, Register
+from logboat.jepsen_style.checkers.transactions import check_list_append
+from logboat.jepsen_style.history import History, Outcome
+from logboat.jepsen_style.judge import judge
+from logboat.jepsen_style.manifest import check_manifest
+from logboat.jepsen_style.mutants.catalogue import CATALOGUE
+from logboat.jepsen_style.mutants.kafka_stories import STORIES, Story, told
+from logboat.jepsen_style.mutants.run import LEAST_MUTANTS, MutatedModule, run
+from logboat.jepsen_style.report.page import page
+
+DATA = Path(os.environ.get("LOGBOAT_TEST_DATA", "../shared")) / "histories"
+
+
+def story_report(name: str, *, bad: bool, seed: int = 1) -> KafkaReport:
+    story = told(name, Random(seed), bad=bad)
+    return report_on(story.history, story.settings)
+
+
+REPORTS = {
+    "inconsistent_offsets": "inconsistent-offsets",
+    "duplicate": "duplicate",
+    "lost_write": "lost-write",
+    "unseen": "unseen",
+    "aborted_read": "G1a",
+    "phantom": "phantom",
+    "precommitted_read": "precommitted-read",
+    "int_poll_skip": "int-poll-skip",
+    "int_nonmonotonic_poll": "int-nonmonotonic-poll",
+    "int_repeated_poll": "int-nonmonotonic-poll",
+    "poll_skip": "poll-skip",
+    "nonmonotonic_poll": "nonmonotonic-poll",
+    "kept_assignment": "nonmonotonic-poll",
+    "nonmonotonic_send": "nonmonotonic-send",
+    "nonmonotonic_unknown_send": "nonmonotonic-send",
+    "int_nonmonotonic_send": "int-nonmonotonic-send",
+    "int_send_skip": "int-send-skip",
+    "append_order_inversion": "append-order-inversion",
+    "write_cycle": "G0",
+    "read_cycle": "G1c",
+    "read_from_the_future": "G1c-realtime",
+    "intermediate_read": "G1b",
+    "stale_end": "stale-end",
+    "end_went_back": "end-went-back",
+    "lost_commit": "lost-commit",
+    "two_owners": "two-owners",
+    "generation_went_back": "generation-went-back",
+    "leaders": "two-leaders",
+    "epochs": "epoch-went-back",
+    "stale_isr": "isr-by-stale-epoch",
+    "high_watermark": "high-watermark-went-back",
+    "replicas": "replica-divergence",
+    "truncation": "truncated-acked-record",
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_each_class_is_reported_and_its_nearest_neighbour_is_not(name: str) -> None:
+    for seed in range(4):
+        assert REPORTS[name] in story_report(name, bad=True, seed=seed).verdict.kinds
+        assert REPORTS[name] not in story_report(name, bad=False, seed=seed).verdict.kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "guarantee"),
+    [
+        ("clean", False, Guarantee.HELD),
+        ("lost_write", True, Guarantee.VIOLATION),
+        ("last_replica", True, Guarantee.VIOLATION),
+        ("last_replica", False, Guarantee.OUTSIDE),
+        ("entered_again", True, Guarantee.VIOLATION),
+        ("entered_again", False, Guarantee.OUTSIDE),
+        ("power_cut", True, Guarantee.VIOLATION),
+        ("power_cut", False, Guarantee.OUTSIDE),
+        ("late_change", True, Guarantee.VIOLATION),
+        ("late_change", False, Guarantee.UNDECIDED),
+        ("leaderless", False, Guarantee.UNDECIDED),
+    ],
+)
+def test_ledger_rules_on_every_missing_record(name: str, bad: bool, guarantee: Guarantee) -> None:
+    report = story_report(name, bad=bad)
+    assert report.guarantee is guarantee
+    for _, ruling in report.rulings:
+        assert ruling.guarantee is guarantee
+        assert ruling.reason
+        if guarantee is Guarantee.OUTSIDE:
+            assert ruling.place is not None
+
+
+def test_levels_have_their_own_verdicts_and_recency_is_not_claimed() -> None:
+    report = story_report("stale_end", bad=True)
+    assert report.verdict.status is Status.VALID
+    assert report.levels["L3 recency"] is Status.INVALID
+    report = story_report("append_order_inversion", bad=True)
+    assert report.levels["L2 order"] is Status.INVALID
+    assert report.levels["L1 durability"] is Status.VALID
+
+
+def test_gaps_and_redelivery_are_no_loss_c01() -> None:
+    story = Story(Random(0))
+    # (a) a marker takes offset 2, (b) aborted records take 5 to 7.
+    offsets = (0, 1, 3, 4, 8)
+    for value, offset in enumerate(offsets):
+        story.send(0, value, offset)
+    # (d) and (e): two sends time out; one record appears.
+    for value in (50, 51):
+        story.begin(value, [["send", "x", value]])
+        story.end(value, None, Outcome.INFO)
+    pairs = [*((offset, value) for value, offset in enumerate(offsets)), (9, 50)]
+    story.poll(5, *pairs)
+    # (c) the consumer reads again after its partition went and came back.
+    story.assign(5, "y")
+    story.assign(5, "x")
+    story.poll(5, *pairs[2:])
+    verdict = report_on(story.history).verdict
+    assert verdict.status is Status.VALID
+    assert not verdict.anomalies
+
+
+@pytest.mark.parametrize("name", ["lost_write", "duplicate", "nonmonotonic_send", "compaction"])
+def test_bad_twins_name_the_operation_and_the_offset_c01(name: str) -> None:
+    anomalies = story_report(name, bad=True).verdict.anomalies
+    assert anomalies
+    assert all(anomaly.operations and "offset" in anomaly.details for anomaly in anomalies)
+
+
+def register_history(*operations: tuple[int, str, Any, str]) -> History:
+    """(process, function, value, ok|fail|open) one after another."""
+    history = History()
+    for process, function, value, outcome in operations:
+        history.invoke(process, function, None if function == "read" else value, 0)
+        if outcome != "open":
+            history.complete(process, Outcome[outcome.upper()], value, 0)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ([(0, "write", 1, "ok"), (0, "write", 2, "ok"), (1, "read", 1, "ok")], False),
+        (
+            [
+                (0, "write", 1, "ok"),
+                (2, "write", 1, "open"),
+                (0, "write", 2, "ok"),
+                (1, "read", 1, "ok"),
+            ],
+            True,
+        ),
+        ([(0, "write", 1, "ok"), (1, "cas", [5, 7], "fail"), (0, "read", 7, "ok")], False),
+        ([(0, "read", 1, "ok"), (1, "write", 1, "ok")], False),
+    ],
+)
+def test_verdicts_of_c03(operations: list[tuple[int, str, Any, str]], expected: bool) -> None:
+    history = register_history(*operations)
+    verdict = check_linearizable(history, model_named("cas-register"))
+    assert (verdict.status is Status.VALID) == expected
+
+
+def test_exhaustive_small_registers_agree_with_the_definition_c03() -> None:
+    """Every order of events of three operations, over two values, with one crash or none."""
+    model = Register(None)
+    calls = [Call("write", 1), Call("write", 2), Call("read", None, 1), Call("read", None, None)]
+    shapes = {
+        tuple(order)
+        for order in product(range(3), repeat=6)
+        if all(order.count(number) == 2 for number in range(3))
+    }
+    compared = 0
+    for shape in shapes:
+        places = [[p for p, n in enumerate(shape) if n == number] for number in range(3)]
+        for chosen in product(calls, repeat=3):
+            for crashed in (None, 0):
+                timed = [
+                    (call, places[n][0], 2**63 - 1 if n == crashed else places[n][1], n)
+                    for n, call in enumerate(chosen)
+                    if not (n == crashed and call.function == "read")
+                ]
+                expected = linearizable_by_trying(timed, model)
+                verdict = check_calls(timed, model, None, minimise=False)
+                assert (verdict.status is Status.VALID) == expected
+                compared += 1
+    assert compared > 10_000
+
+
+def test_history_that_could_not_fail_is_unknown_c03() -> None:
+    writes = register_history((0, "write", 1, "ok"), (0, "write", 2, "ok"))
+    assert judge(writes, "register").status is Status.UNKNOWN
+    assert judge(writes, "register", demand_evidence=False).status is Status.VALID
+    story = Story(Random(0))
+    story.begin(0, [["send", "x", 1]])
+    story.end(0, None, Outcome.INFO)
+    assert judge(story.history, "Kafka").status is Status.UNKNOWN
+
+
+def test_failure_is_shown_by_a_small_part() -> None:
+    history = register_history(
+        *((0, "write", value, "ok") for value in range(20)),
+        (1, "read", 3, "ok"),
+        *((0, "write", value, "ok") for value in range(20, 40)),
+    )
+    [anomaly] = check_linearizable(history, model_named("register")).anomalies
+    assert 20 in anomaly.operations
+    assert len(anomaly.operations) < len(history) / 2
+
+
+def test_giant_component_still_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from logboat.jepsen_style.checkers.transactions import cycles
+
+    monkeypatch.setattr(cycles, "SEARCH_BUDGET", 0)
+    history = History()
+    for process, own, other in ((0, "x", "y"), (1, "y", "x")):
+        history.invoke(process, "txn", [["append", own, 1], ["r", other, None]], 0)
+    for process, own, other in ((0, "x", "y"), (1, "y", "x")):
+        history.complete(process, Outcome.OK, [["append", own, 1], ["r", other, [1]]], 0)
+    verdict = check_list_append(history)
+    assert verdict.status is Status.INVALID
+    assert "PL-2-cycle-exists" in verdict.kinds
+
+
+def test_report_stands_alone_and_shows_the_failure_first() -> None:
+    for name in ("lost_write", "last_replica", "clean"):
+        story = told(name, Random(1), bad=True)
+        report = report_on(story.history)
+        text = page(story.history, report.verdict, title=name, kafka=report)
+        assert "<script" not in text
+        assert 'src="' not in text
+        assert "href=" not in text
+        if report.verdict.anomalies:
+            assert text.index('id="failing"') < text.index("<h2>Clients</h2>")
+
+
+def test_every_mutant_fits_the_code_and_a_sample_is_killed() -> None:
+    for mutant in CATALOGUE:
+        MutatedModule(mutant)
+    assert len(CATALOGUE) >= LEAST_MUTANTS
+    assert len({mutant.name for mutant in CATALOGUE}) == len(CATALOGUE)
+    cheap = [mutant for mutant in CATALOGUE if mutant.bench in ("kafka", "bank", "long-fork")]
+    assert run(cheap[::6]) == []
+
+
+def test_each_story_is_told_to_the_end() -> None:
+    assert set(REPORTS) <= set(STORIES)
+
+
+def test_unreadable_file_ends_with_status_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"type": "invoke", "process": 0, "f": "read", "value": null}\n{"oops\n')
+    assert main(["check", str(path)]) == 2
+    assert "line 2" in capsys.readouterr().err
+
+
+def test_bad_history_ends_with_status_one_and_the_last_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.edn"
+    path.write_text(
+        "{:process 0, :type :invoke, :f :read, :value nil}\n"
+        "{:process 0, :type :ok, :f :read, :value 5}\n"
+    )
+    page_path = tmp_path / "report.html"
+    assert main(["check", str(path), "--report", str(page_path)]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("check: files=1 wrong=1 seconds=")
+    assert page_path.exists()
+
+
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no recorded histories")
+
+
+@needs_data
+def test_all_recorded_histories_get_their_verdict() -> None:
+    checked = list(check_manifest(DATA))
+    assert [(entry.file, entry.quarrel) for entry in checked if entry.quarrel] == []
+    assert len(checked) > 400
+
+
+@needs_data
+def test_names_of_files_and_processes_decide_nothing(tmp_path: Path) -> None:
+    """A sample of the folder with files renamed and processes renumbered: no verdict changes."""
+    manifest = json.loads((DATA / "manifest.json").read_text())
+    entries = [e for e in manifest["entries"] if e["source"] == "kafka-mini"]
+    for number, entry in enumerate(entries):
+        renamed = f"h{number:03}.txt"
+        lines = (DATA / entry["file"]).read_text().splitlines()
+        events = [json.loads(line) for line in lines]
+        for event in events:
+            event["process"] = 1000 - event["process"]
+        (tmp_path / renamed).write_text("".join(json.dumps(e) + "\n" for e in events))
+        entry["file"] = renamed
+    (tmp_path / "manifest.json").write_text(json.dumps({"entries": entries}))
+    checked = list(check_manifest(tmp_path))
+    assert [(entry.file, entry.quarrel) for entry in checked if entry.quarrel] == []
+    shutil.rmtree(tmp_path)
