@@ -16,9 +16,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from crc32c import crc32c
-
 from ..seam import frozen
+from ..seam.checksum import crc32c
 
 SALT_SIZE = 8
 _HEAD = struct.Struct(f">{SALT_SIZE}sIIQ")

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import struct
 
-from crc32c import crc32c
-
 from ..seam import Disk, Fatal, File, frozen
+from ..seam.checksum import crc32c
 from .journal_records import BATCH_HEADER_SIZE, SALT_SIZE, encode_batch, parse_batch
 
 HEADER_SIZE = 64

@@ -16,9 +16,8 @@ import logging
 import struct
 from collections.abc import Sequence
 
-from crc32c import crc32c
-
 from ..seam import Buffer, Disk, Fatal, frozen, offload, read_file
+from ..seam.checksum import crc32c
 
 logger = logging.getLogger(__name__)
 

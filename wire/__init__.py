@@ -1,6 +1,6 @@
 """Kafka's wire protocol: messages, frames, error codes, record batches, compression.
 
-Bytes in, values out, and back; no I/O, no state, nothing of ours imported.
+Bytes in, values out, and back; no I/O, no state, nothing of ours imported but a checksum.
 
 * `messages/`, `coordinator_records/`, `control_records/`: the declarations (`schema.py` is their
   notation, `compiler.py` makes them fast);

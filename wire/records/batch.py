@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from struct import Struct as Format
 from typing import NamedTuple
 
-import crc32c
-
+from ...seam.checksum import crc32c
 from ..buffers import Buffer
 from .batch_header import (
     HEADER_SIZE,
@@ -59,7 +58,7 @@ def batches(buffer: Buffer, *, partial_tail: bool = False) -> Iterator[Batch]:
 
 def crc_of(batch: Buffer) -> int:
     """The checksum that the header of this batch should hold; `batch` is exactly one batch."""
-    checksum: int = crc32c.crc32c(memoryview(batch)[_CRC_STARTS:])
+    checksum: int = crc32c(memoryview(batch)[_CRC_STARTS:])
     return checksum
 
 
@@ -68,7 +67,7 @@ def check_crc(batch: Batch) -> None:
     Raises:
         BadCrc: it does not match.
     """
-    checksum = crc32c.crc32c(batch.view[_CRC_STARTS:])
+    checksum = crc32c(batch.view[_CRC_STARTS:])
     if checksum != batch.header.crc:
         raise BadCrc(
             f"batch at offset {batch.header.base_offset}: crc {checksum:#010x}, "
