@@ -63,5 +63,5 @@ class RaftSettings:
 
     @classmethod
     def lone(cls) -> RaftSettings:
-        """A single voter: there is nobody to wait for."""
-        return cls(election_min_s=0.05, election_max_s=0.1, fallback_s=0.075, heartbeat_s=0.015)
+        """A single voter: there is nobody to wait for, to hear or to disturb."""
+        return cls(election_min_s=0.004, election_max_s=0.008, fallback_s=0.006, heartbeat_s=0.001)
