@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ...seam import File
+from ...seam.checksum import crc32c
 from ...wire.records import HEADER_SIZE, MAGIC, OVERHEAD, BatchHeader
 from ...wire.records.batch_header import HEADER
 

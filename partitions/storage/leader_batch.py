@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ...seam import Buffer
+from ...seam.checksum import crc32c
 from ...wire import ErrorCode
 from ...wire.compression import Compression, DecompressionFailed
 from ...wire.records import (

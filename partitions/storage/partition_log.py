@@ -26,9 +26,8 @@ from itertools import count
 from random import Random
 from uuid import UUID
 
-from crc32c import crc32c
-
 from ...seam import Buffer, Clock, Disk, Fatal, OnFatal, TaskScope, offload
+from ...seam.checksum import crc32c
 from ...wire.records import (
     HEADER_SIZE,
     OVERHEAD,

@@ -20,9 +20,8 @@ from enum import Enum
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ...seam import Buffer
+from ...seam.checksum import crc32c
 from ...wire import ErrorCode
 from .errors import RecordsRejected
 
