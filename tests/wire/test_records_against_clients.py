@@ -182,11 +182,15 @@ def test_batches_of_librdkafka_are_read(broker: MockBroker, codec: Compression) 
     assert sender.flush(10) == 0
     for version in (4, 11, 12, 13, 16):
         read: list[Record] = []
+        codecs = []
         for batch in batches(fetch(broker, version, topic)):
             check_crc(batch)
             check_from_client(batch.header)
-            assert batch.header.compression is codec
+            codecs.append(batch.header.compression)
             read += decode_records(batch.view)
+        # A batch that would grow is sent as it is: on a busy machine the first record goes alone.
+        assert codec in codecs
+        assert set(codecs) <= {codec, Compression.NONE}
         assert [record.offset for record in read] == list(range(len(records)))
         assert [(r.key, r.value, list(r.headers), r.timestamp) for r in read] == [
             (r.key, r.value, list(r.headers), r.timestamp) for r in records
