@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -147,41 +147,6 @@ class History:
         self.complete_time.append(NEVER)
         self.events += 1
         return index
-
-    def column_appenders(
-        self,
-    ) -> tuple[Callable[[Process, str, Value, int], None], Callable[[int, Value, int], None]]:
-        """`invoke` without its checks, and the ok half of `complete` for an operation's index:
-        the caller has made sure that the process is idle, or waited for this operation.
-        """
-        processes, functions, arguments = self.process, self.function, self.argument
-        results, outcomes = self.result, self.outcome
-        invoked, completed = self.invoked, self.completed
-        invoke_time, complete_time = self.invoke_time, self.complete_time
-        waiting = self.open_operations
-        unknown, ok = Outcome.INFO.value, Outcome.OK.value
-
-        def add_invocation(process: Process, function: str, argument: Value, time: int) -> None:
-            waiting[process] = len(functions)
-            processes.append(process)
-            functions.append(function)
-            arguments.append(argument)
-            results.append(None)
-            outcomes.append(unknown)
-            invoked.append(self.events)
-            completed.append(NEVER)
-            invoke_time.append(time)
-            complete_time.append(NEVER)
-            self.events += 1
-
-        def fill(index: int, result: Value, time: int) -> None:
-            results[index] = result
-            outcomes[index] = ok
-            completed[index] = self.events
-            complete_time[index] = time
-            self.events += 1
-
-        return add_invocation, fill
 
     def complete(self, process: Process, outcome: Outcome, result: Value, time: int) -> int:
         """The answer to the process's open operation. Raises HistoryError when there is none."""

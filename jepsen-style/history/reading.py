@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from .edn import Keyword, read_forms, read_forms_with_lines
-from .history import OUTCOMES, USUAL_FIELDS, History, HistoryError
+from .history import NEVER, OUTCOMES, USUAL_FIELDS, History, HistoryError, Outcome
 
 JEPSEN_LOG_LINE = re.compile(r"INFO\s+jepsen\.util - (\S+)\s+:(\w+)\s+:([\w-]+)\s+(.*)$")
 VIOLIN_LINE = re.compile(r"\s*\[(\d+)\]\s+(call|return)\b\s*(.*?)\s*$")
@@ -84,30 +84,55 @@ def read_json_lines(data: bytes) -> History:
     """
     history = History()
     loads = orjson.loads
-    open_operations = history.open_operations
-    add_invocation, fill = history.column_appenders()
-    number = 0
-    lines = data.splitlines()
-    for number, line in enumerate(lines, 1):
+    waiting = history.open_operations
+    processes, functions, arguments = history.process, history.function, history.argument
+    results, outcomes = history.result, history.outcome
+    invoked, completed = history.invoked, history.completed
+    invoke_time, complete_time = history.invoke_time, history.complete_time
+    unknown, ok = Outcome.INFO.value, Outcome.OK.value
+    place = 0
+    for number, line in enumerate(data.splitlines(), 1):
         try:
             event = loads(line)
             process = event["process"]
             kind = event["type"]
             if len(event) == USUAL_FIELDS and type(process) is int:
-                if kind == "invoke" and process not in open_operations:
-                    add_invocation(process, event["f"], event["value"], event["time"])
+                if kind == "invoke" and process not in waiting:
+                    function, value, time = event["f"], event["value"], event["time"]
+                    waiting[process] = len(functions)
+                    processes.append(process)
+                    functions.append(function)
+                    arguments.append(value)
+                    results.append(None)
+                    outcomes.append(unknown)
+                    invoked.append(place)
+                    completed.append(NEVER)
+                    invoke_time.append(time)
+                    complete_time.append(NEVER)
+                    place += 1
                     continue
-                index = open_operations.get(process)
-                if kind == "ok" and index is not None and event["f"] == history.function[index]:
-                    del open_operations[process]
-                    fill(index, event["value"], event["time"])
-                    continue
+                if kind == "ok" and process in waiting:
+                    index = waiting[process]
+                    if event["f"] == functions[index]:
+                        value, time = event["value"], event["time"]
+                        del waiting[process]
+                        results[index] = value
+                        outcomes[index] = ok
+                        completed[index] = place
+                        complete_time[index] = time
+                        place += 1
+                        continue
+            history.events = place
             history.add_event(event)
+            place = history.events
         except KeyError:
+            history.events = place
             add_unusual(history, event, number)
+            place = history.events
         except (orjson.JSONDecodeError, HistoryError, TypeError) as error:
             if line.strip():
                 raise HistoryError(unreadable(error), line=number) from error
+    history.events = place
     return history
 
 

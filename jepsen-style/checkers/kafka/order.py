@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from operator import gt
@@ -71,39 +72,58 @@ def polls_between(records: Records, settings: KafkaSettings) -> Iterator[Anomaly
     outcome is not ok: nobody knows where that left it.
     """
     history = records.history
-    # Per operation that polled: key and the first and last offset.
-    polled: dict[int, list[tuple[KeyLog, int, int]]] = {}
+    processes = history.process
+    moves = position_moves(records)
     for log in records.keys.values():
+        index_of = log.index_of
+        positions: dict[Any, tuple[int, int]] = {}
         for operation, offsets in log.polls:
-            polled.setdefault(operation, []).append((log, offsets[0], offsets[-1]))
-    positions: dict[Any, dict[str, tuple[int, int]]] = {}
-    outcomes, functions, processes = history.outcome, history.function, history.process
-    ok = Outcome.OK.value
-    for index in range(len(history)):
-        spans = polled.get(index)
-        if spans is None:
-            if functions[index] in ("assign", "subscribe"):
-                kept = positions.get(processes[index])
-                if kept:
-                    assigned = set(history.argument[index] or ())
-                    for key in [key for key in kept if key not in assigned]:
-                        del kept[key]
-            elif outcomes[index] != ok and asked_to_poll(history.argument[index]):
-                positions.pop(processes[index], None)
-            continue
-        own = positions.setdefault(processes[index], {})
-        moved = rebalanced_keys(history, index)
-        for log, first, last in spans:
-            there = own.get(log.key)
-            own[log.key] = (log.index_of[last], index)
-            if there is None or log.key in moved:
+            process = processes[operation]
+            there = positions.get(process)
+            positions[process] = (index_of[offsets[-1]], operation)
+            if there is None:
                 continue
             before, earlier = there
-            after = log.index_of[first]
+            after = index_of[offsets[0]]
+            if after == before + 1:
+                continue
+            if process in moves and forgot(moves[process], log.key, earlier, operation):
+                continue
+            if log.key in rebalanced_keys(history, operation):
+                continue
             if after <= before:
-                yield poll_anomaly("nonmonotonic-poll", log, before, after, (earlier, index))
-            elif after > before + 1 and skipped(log, before, after, settings) is not None:
-                yield poll_anomaly("poll-skip", log, before, after, (earlier, index))
+                yield poll_anomaly("nonmonotonic-poll", log, before, after, (earlier, operation))
+            elif skipped(log, before, after, settings) is not None:
+                yield poll_anomaly("poll-skip", log, before, after, (earlier, operation))
+
+
+Move = tuple[int, frozenset[str]]
+"""(operation, the keys whose position it keeps)."""
+
+
+def position_moves(records: Records) -> dict[Any, list[Move]]:
+    """By process: its assignments, and its polls that left nobody knows where."""
+    history = records.history
+    moves: dict[Any, list[Move]] = {}
+    ok = Outcome.OK.value
+    for index, function in enumerate(history.function):
+        if function in ("assign", "subscribe"):
+            kept = frozenset(history.argument[index] or ())
+            moves.setdefault(history.process[index], []).append((index, kept))
+        elif history.outcome[index] != ok and asked_to_poll(history.argument[index]):
+            moves.setdefault(history.process[index], []).append((index, frozenset()))
+    return moves
+
+
+def forgot(moves: list[Move], key: str, earlier: int, later: int) -> bool:
+    """Whether a move between two polls dropped the key's position."""
+    first = bisect_right(moves, earlier, key=lambda move: move[0])
+    for operation, kept in moves[first:]:
+        if operation >= later:
+            return False
+        if key not in kept:
+            return True
+    return False
 
 
 def asked_to_poll(argument: Any) -> bool:

@@ -107,7 +107,13 @@ class Records:
             outcome = outcomes[index]
             if outcome == ok:
                 certain[index] = 1
-                self._ok(index, results[index] or [])
+                micros = results[index] or []
+                # Most operations are one fresh send or one poll of one key.
+                if len(micros) == 1 and micros[0][0] == "poll" and len(micros[0]) == 2:
+                    for key, pairs in micros[0][1].items():
+                        self._polled(index, key, pairs)
+                else:
+                    self._ok(index, micros)
             else:
                 self._asked(index, arguments[index] or [], failed=outcome != info)
                 # Even an aborted transaction's polls saw what they saw.
@@ -117,6 +123,7 @@ class Records:
 
     def _ok(self, index: int, micros: list[Any]) -> None:
         sent = polled = 0
+        keys = self.keys
         for micro in micros:
             try:
                 verb = micro[0]
@@ -126,12 +133,16 @@ class Records:
                     offset, value = micro[2]
                     if type(value) is list:
                         value = freeze(value)
-                    log = self.log(key)
+                    log = keys.get(key) or self.log(key)
                     log.writer[value] = index
-                    append_group(log.sends, index, value)
+                    if sent == 1:
+                        log.sends.append((index, [value]))
+                    else:
+                        append_group(log.sends, index, value)
                     if offset is not None:
                         log.acked[value] = offset
-                        log.saw(offset, value, index)
+                        if log.value_at.get(offset) != value:
+                            log.saw(offset, value, index)
                 elif verb == "poll":
                     polled += 1
                     for key, pairs in (micro[1] if len(micro) > 1 else {}).items():
@@ -146,7 +157,7 @@ class Records:
             self.multi[index] = micros
 
     def _polled(self, index: int, key: str, pairs: list[list[Any]]) -> None:
-        log = self.log(key)
+        log = self.keys.get(key) or self.log(key)
         read_by, value_at = log.read_by, log.value_at
         offsets = []
         for offset, value in pairs:

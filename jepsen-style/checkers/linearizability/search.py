@@ -35,7 +35,6 @@ TimedCall = tuple[Call, int, int, int]
 
 UNTRIED = -2
 NO_STEP = -1
-STATE_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,10 @@ class Search:
                 kind = self._kind[number]
                 self._after[number] = latest.get(kind, 0)
                 latest[kind] = 1 << number
-        self._seen: set[int] = set()
+        # By state: the sets of placed operations with which it was entered.
+        self._seen: list[set[int]] = [set()]
+        self._bit = [1 << number for number in range(count)]
+        self._crashed = [completed == NEVER for _, _, completed, _ in self.calls]
         self._stack: list[tuple[int, int, int]] = []
         self._state = 0
         self._bits = 0
@@ -111,6 +113,7 @@ class Search:
             number = self._state_ids[after] = len(self._states)
             self._states.append(after)
             self._table.append([UNTRIED] * len(self._kinds))
+            self._seen.append(set())
         self._table[state][kind] = number
         return number
 
@@ -118,11 +121,10 @@ class Search:
         """Search on for about `budget` steps. True: linearizable; False: not; None: not done."""
         following, previous = self._next, self._previous
         kind_of, table, looks, after_bit = self._kind, self._table, self._looks, self._after
-        seen, stack = self._seen, self._stack
+        seen, stack, bit_of, crashed = self._seen, self._stack, self._bit, self._crashed
         count = len(self.calls)
         state, bits, node, remaining = self._state, self._bits, self._node, self._remaining
         deepest = self._deepest
-        crashed = [completed == NEVER for _, _, completed, _ in self.calls]
         left = budget
         while remaining:
             left -= 1
@@ -142,10 +144,10 @@ class Search:
                     lone
                     and (after == state or (after_bit[number] and not bits & after_bit[number]))
                 ):
-                    new_bits = bits | 1 << number
-                    key = new_bits << STATE_BITS | after
-                    if key not in seen:
-                        seen.add(key)
+                    new_bits = bits | bit_of[number]
+                    entered = seen[after]
+                    if new_bits not in entered:
+                        entered.add(new_bits)
                         stack.append((number, state, bits))
                         state, bits = after, new_bits
                         # Lift the invocation and the completion.
