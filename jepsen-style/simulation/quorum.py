@@ -7,7 +7,7 @@ list stays empty and `missing()` is empty in the end.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from ...raftlog import (
     Role,
     accept_factory,
 )
+from ...raftlog.guards import ALL_GUARDS, GuardFactory
 from .host import Host
 from .world import World
 
@@ -39,8 +40,10 @@ class Member:
         self.commands: dict[int, bytes] = {}
         """By index, in order of application."""
         self.raft: RaftLog | None = None
+        self.started = False
+        """Whether `raft` can be asked and told."""
         self._quorum = quorum
-        self._restored = 0
+        self._last_index = 0
 
     async def main(self, host: Host) -> None:
         """The whole process."""
@@ -52,10 +55,11 @@ class Member:
                 ended.set_exception(error)
 
         host.disk.make_dirs(DIRECTORY)
-        credential = Credential(SECRET, self.node_id, UUID(int=self.node_id), "simulated")
+        directory_id = self._quorum.directory_ids[self.node_id]
+        credential = Credential(SECRET, self.node_id, directory_id, "simulated")
         raft = RaftLog(
             node_id=self.node_id,
-            directory_id=UUID(int=self.node_id),
+            directory_id=directory_id,
             voters=self._quorum.voters,
             directory=DIRECTORY,
             credential=credential,
@@ -65,14 +69,16 @@ class Member:
             machine=self,
             on_role=self._on_role,
             on_fatal=on_fatal,
+            guards=self._quorum.guards,
         )
+        self.raft = raft
 
         def adopt(channel: Channel) -> None:
             raft.adopt(channel)
 
         await loop.create_server(accept_factory(credential, host.rng, adopt), None, PORT)
         await raft.start()
-        self.raft = raft
+        self.started = True
         await ended
 
     def _on_role(self, role: Role, term: int, leader_id: int | None) -> None:
@@ -81,13 +87,14 @@ class Member:
 
     @property
     def leads(self) -> bool:
-        return self.raft is not None and self.raft.status().role is Role.LEADER
+        return self.started and self.raft is not None and self.raft.status().role is Role.LEADER
 
     # The state machine
 
     def apply(self, index: int, command: bytes) -> object:
-        if index <= max(self._restored, *self.commands, 0):
+        if index <= self._last_index:
             self._quorum.violations.append(f"node {self.node_id} applied index {index} again")
+        self._last_index = index
         self.commands[index] = command
         self._quorum.on_applied(self.node_id, index, command)
         return command
@@ -97,19 +104,28 @@ class Member:
 
     def restore(self, index: int, snapshot: bytes) -> None:
         self.commands = _decode(snapshot)
-        self._restored = index
+        self._last_index = index
 
 
 class Quorum:
     """`nodes` voters on hosts `q1`, `q2`, ... with proposals made by `propose_steadily`."""
 
     def __init__(
-        self, world: World, *, nodes: int = 3, settings: RaftSettings | None = None
+        self,
+        world: World,
+        *,
+        nodes: int = 3,
+        settings: RaftSettings | None = None,
+        guards: Sequence[GuardFactory] = ALL_GUARDS,
     ) -> None:
+        """`guards`: those of `RaftLog`, less what a control leaves out."""
         self.world = world
         self.settings = settings or RaftSettings.local()
         self.hosts = {number: world.host(f"q{number}") for number in range(1, nodes + 1)}
         self.voters = {number: (host.name, PORT) for number, host in self.hosts.items()}
+        self.guards = guards
+        self.directory_ids = {number: UUID(int=number) for number in self.hosts}
+        """A voter whose disk is replaced gets another one."""
         self.members: dict[int, Member] = {}
         """The newest incarnation of each."""
         self.acknowledged: dict[bytes, int] = {}
@@ -119,7 +135,7 @@ class Quorum:
         self.proposed = 0
         self.violations: list[str] = []
         self.leader_of_term: dict[int, int] = {}
-        self._command_at: dict[int, bytes] = {}
+        self.command_at: dict[int, bytes] = {}
 
     # Life
 
@@ -128,8 +144,12 @@ class Quorum:
         for number in numbers or self.hosts:
             host = self.hosts[number]
             if not host.alive:
-                member = self.members[number] = Member(self, host, number)
+                member = self.members[number] = self.member(host, number)
                 host.start(member.main)
+
+    def member(self, host: Host, number: int) -> Member:
+        """A process that is about to start."""
+        return Member(self, host, number)
 
     def leader(self) -> Member | None:
         """The running member that leads in the highest term."""
@@ -166,7 +186,7 @@ class Quorum:
             self.acknowledged[command] = outcome.index
             if outcome.result != command:
                 self.violations.append(f"{command!r} got the result {outcome.result!r}")
-            if self._command_at.get(outcome.index) != command:
+            if self.command_at.get(outcome.index) != command:
                 self.violations.append(f"{command!r} is not what stands at {outcome.index}")
         elif isinstance(outcome, NotLeader):
             self.refused.append(command)
@@ -186,7 +206,7 @@ class Quorum:
             self.violations.append(f"nodes {other} and {node_id} both lead term {term}")
 
     def on_applied(self, node_id: int, index: int, command: bytes) -> None:
-        other = self._command_at.setdefault(index, command)
+        other = self.command_at.setdefault(index, command)
         if other != command:
             self.violations.append(
                 f"node {node_id} applied {command!r} at {index}, another {other!r}"
@@ -212,7 +232,7 @@ class Quorum:
 
     def resurrected(self) -> list[bytes]:
         """Commands refused for good that were applied after all (RULES A4)."""
-        applied = {command: None for command in self._command_at.values()}
+        applied = {command: None for command in self.command_at.values()}
         return [command for command in self.refused if command in applied]
 
 

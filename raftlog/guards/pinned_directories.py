@@ -26,10 +26,15 @@ class PinnedDirectories(Guard):
         self._pins: dict[int, UUID] = {}
 
     def pin(self, pins: Mapping[int, UUID]) -> None:
-        """The pins of the newest image; earlier ones are forgotten."""
+        """The pins of the newest image; earlier ones are forgotten.
+
+        A pin of this very node counts only while it leads: a replaced voter that catches up passes
+        the time when its predecessor was the pinned one. If it is not pinned in the end, it is told
+        by the others.
+        """
         self._pins = dict(pins)
         mine = self._pins.get(self.node.node_id)
-        if mine is not None:
+        if mine is not None and self.node.leading:
             self._check(mine)
 
     def on_receive(self, peer: int, message: Message) -> Message | None:

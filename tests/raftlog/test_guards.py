@@ -517,6 +517,15 @@ async def test_b3_hears_nothing_from_another_directory_than_the_pinned_one() -> 
     assert node.failure is None
 
 
+async def test_b3_lets_a_replaced_voter_pass_the_time_of_its_predecessor() -> None:
+    node = await a_node(1, term=3)
+    guard = PinnedDirectories(node, UUID(int=11))
+    guard.pin({1: UUID(int=1), 2: UUID(int=2)})
+    assert node.failure is None
+    guard.pin({1: UUID(int=11), 2: UUID(int=2)})
+    assert node.failure is None
+
+
 async def test_b3_ends_a_node_that_is_told_of_another_directory() -> None:
     node = await a_node(1, term=3)
     guard = PinnedDirectories(node, UUID(int=1))

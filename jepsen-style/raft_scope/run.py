@@ -1,0 +1,179 @@
+"""One seed from start to verdict."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from ..simulation import World
+from ..simulation.dice import stream
+from ..simulation.errors import NotReached, WatchdogExpired
+from .controls import guards_of
+from .faults import Faults
+from .shape import shape_of
+from .watched_quorum import WatchedQuorum
+
+HURT_S = 26.0
+"""Simulated seconds of faults; what follows brings every run above `LEAST_SIMULATED_S`."""
+SETTLE_S = 20.0
+"""After the last heal a proposal must be applied within this."""
+LOOK_S = 0.1
+
+LEAST_SIMULATED_S = 30.0
+LEAST_ACKNOWLEDGED = 200
+LEAST_FAULTS = 6
+LEAST_KINDS = 3
+LEAST_LEADERS = 2
+"""Terms with a leader: one change of leader at least."""
+
+WALL_S = 60.0
+"""Real seconds for a run; a control may spin for ever (finding E)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What, besides the seed, makes the run."""
+
+    nodes: int = 3
+    bare: bool = False
+    without: str | None = None
+    compaction: int | None = None
+
+    def arguments(self) -> str:
+        """The options of the command that repeat it."""
+        said = [f"--nodes {self.nodes}"]
+        if self.bare:
+            said.append("--bare")
+        if self.without is not None:
+            said.append(f"--without {self.without}")
+        if self.compaction is not None:
+            said.append(f"--compaction {self.compaction}")
+        return " ".join(said)
+
+
+@dataclass(slots=True)
+class Result:
+    """What a seed gave."""
+
+    seed: int
+    violations: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    faults: int = 0
+    simulated_s: float = 0.0
+    digest: str = ""
+
+    @property
+    def good(self) -> bool:
+        return not self.violations and not self.stuck
+
+
+def run_seed(seed: int, plan: Plan) -> Result:
+    """Run it; never raises for what the quorum does."""
+    result = Result(seed)
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with World(seed, wall_limit_s=WALL_S) as world:
+            _run(world, plan, result)
+            result.digest = world.trace.digest()
+    except WatchdogExpired as error:
+        result.stuck.append(f"spins: {error}")
+    finally:
+        logging.disable(level)
+    return result
+
+
+def _run(world: World, plan: Plan, result: Result) -> None:
+    shape = shape_of(world.seed, compaction=plan.compaction)
+    guards = guards_of(bare=plan.bare, without=plan.without)
+    quorum = WatchedQuorum(world, nodes=plan.nodes, shape=shape, guards=guards)
+    dice = stream(world.seed, "faults")
+    faults = Faults(quorum, dice)
+    try:
+        _hurt_and_settle(world, quorum, faults)
+    except NotReached as error:
+        result.stuck.append(f"stuck: {str(error)[:200]}")
+    except AssertionError as error:
+        result.stuck.append(f"failed: {str(error)[:200]}")
+    finally:
+        result.acknowledged = len(quorum.acknowledged)
+        result.faults = sum(faults.counts.values())
+        result.simulated_s = world.now
+        result.violations += quorum.violations
+        if not result.stuck:
+            result.violations += _judge(quorum)
+            result.stuck += _floors(world, quorum, faults)
+
+
+def _hurt_and_settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
+    quorum.start()
+    quorum.await_leader(within=SETTLE_S)
+    _pin_everybody(world, quorum)
+    quorum.propose_steadily(quorum.shape.per_second)
+    dice = stream(world.seed, "schedule")
+    end = world.now + HURT_S
+    while world.now < end:
+        world.run(0.1 + dice.random() * 0.7)
+        faults.strike()
+        if dice.random() < 0.3:
+            # A second fault on top of the first.
+            continue
+        world.run(dice.random() * 1.2)
+        faults.heal()
+        # Enough for an election, most of the time.
+        world.run(dice.random() * 0.8)
+    faults.heal()
+    _settle(world, quorum, faults)
+
+
+def _pin_everybody(world: World, quorum: WatchedQuorum) -> None:
+    """Before any fault: what is not pinned cannot be lost safely (RULES B3)."""
+    for number in quorum.hosts:
+        command = quorum.pin(number)
+        asked_at = world.now
+        while command not in quorum.acknowledged:
+            if world.now > SETTLE_S:
+                raise NotReached("the first commands are not applied")
+            if world.now > asked_at + 3:
+                command, asked_at = quorum.pin(number), world.now
+            world.run(LOOK_S)
+
+
+def _settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
+    """A proposal made after the last heal is applied, and all voters come to hold the same."""
+    end = world.now + SETTLE_S
+    before = len(quorum.acknowledged)
+    while len(quorum.acknowledged) < before + 20 or faults.unpinned is not None:
+        if world.now > end:
+            raise NotReached("no proposal is applied after the last heal")
+        world.run(LOOK_S)
+        quorum.start()
+    world.run(max(0.0, LEAST_SIMULATED_S - world.now))
+    quorum.idle = True
+    while not quorum.settled():
+        if world.now > end + SETTLE_S:
+            raise NotReached("the voters do not come to hold the same")
+        world.run(LOOK_S)
+        quorum.start()
+
+
+def _judge(quorum: WatchedQuorum) -> list[str]:
+    lost = [f"lost: {command!r} was acknowledged" for command in quorum.missing()]
+    risen = [f"risen: {command!r} was refused for good" for command in quorum.resurrected()]
+    return [*lost, *risen, *quorum.ended]
+
+
+def _floors(world: World, quorum: WatchedQuorum, faults: Faults) -> list[str]:
+    reached = (
+        (world.now, LEAST_SIMULATED_S, "simulated seconds"),
+        (len(quorum.acknowledged), LEAST_ACKNOWLEDGED, "acknowledged commands"),
+        (sum(faults.counts.values()), LEAST_FAULTS, "faults"),
+        (len(faults.counts), LEAST_KINDS, "kinds of faults"),
+        (len(quorum.leader_of_term), LEAST_LEADERS, "terms with a leader"),
+    )
+    return [
+        f"floor: {value:g} {what}, at least {floor:g} are needed"
+        for value, floor, what in reached
+        if value < floor
+    ]

@@ -1,0 +1,64 @@
+"""Scope `raft`: seeds are clean, replay exactly, and the command says what it found."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.raft_scope.controls import BY_NUMBER, guards_of
+from logboat.jepsen_style.raft_scope.run import Plan, run_seed
+from logboat.raftlog.guards import ALL_GUARDS
+
+LAST_LINE = re.compile(
+    r"simulate: raft seeds=1 violations=(\d) stuck=(\d) acknowledged=(\d+) faults=(\d+) "
+    r"simulated_s=(\d+)"
+)
+
+
+@pytest.mark.parametrize(("seed", "nodes"), [(1, 3), (3, 3), (5, 5)])
+def test_a_hurt_quorum_keeps_every_invariant(seed: int, nodes: int) -> None:
+    result = run_seed(seed, Plan(nodes=nodes))
+    assert result.violations == []
+    assert result.stuck == []
+
+
+def test_the_last_line_of_a_clean_seed_meets_the_floors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--scope", "raft", "--seeds", "2:3", "--jobs", "1"]) == 0
+    match = LAST_LINE.fullmatch(capsys.readouterr().out.splitlines()[-1])
+    assert match is not None
+    violations, stuck, acknowledged, faults, simulated_s = map(int, match.groups())
+    assert violations == stuck == 0
+    assert acknowledged >= 200
+    assert faults >= 6
+    assert simulated_s >= 30
+
+
+def test_a_control_fails_and_prints_the_command_that_replays_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = [
+        "simulate",
+        "--scope",
+        "raft",
+        "--seeds",
+        "4000:4001",
+        "--bare",
+        "--compaction",
+        "60",
+    ]
+    assert main(arguments) == 1
+    lines = capsys.readouterr().out.splitlines()
+    replay = "--scope raft --seeds 4000:4001 --nodes 3 --bare --compaction 60"
+    assert any(line.endswith(replay) for line in lines)
+    match = LAST_LINE.fullmatch(lines[-1])
+    assert match is not None
+    assert match[1] == "1" or match[2] == "1"
+
+
+def test_every_guard_of_the_list_can_be_left_out() -> None:
+    left_out = [set(ALL_GUARDS) - set(guards_of(without=number)) for number in BY_NUMBER]
+    assert len(set().union(*left_out)) == len(BY_NUMBER)
+    assert all(len(guards) == 1 for guards in left_out)
+    assert guards_of(bare=True) == ()
