@@ -77,6 +77,8 @@ class ControllerClient:
         self._peer: InternodePeer | None = None
         self._peer_id: int | None = None
         self._connecting = asyncio.Lock()
+        self._elected = asyncio.Event()
+        """Set by an election; a request that pauses goes on then."""
         self._one_at_a_time = {key: asyncio.Lock() for key in sorted(NEEDS_ORIGIN)}
         self._sequences = itertools.count(1)
 
@@ -122,7 +124,10 @@ class ControllerClient:
     def on_leader(self, leader_id: int | None) -> None:
         """The quorum's leader is another one now: nothing is waited for from the former, which may
         be paused, while the new one counts the seconds of our silence."""
-        if leader_id is not None and leader_id != self._peer_id:
+        if leader_id is None:
+            return
+        self._elected.set()
+        if leader_id != self._peer_id:
             self.close()
 
     def close(self) -> None:
@@ -139,6 +144,7 @@ class ControllerClient:
         problem = "the quorum has no leader"
         pause = RETRY_PAUSE_S
         while loop.time() < deadline:
+            self._elected.clear()
             leader_id = self._leader()
             if leader_id is not None:
                 # A request that may be repeated does not stake all its time on one controller.
@@ -162,11 +168,20 @@ class ControllerClient:
                     if not says_not_controller(answer.response):
                         return await self._caught_up(answer, deadline)
                     problem = f"node {leader_id} is not the active controller"
-            await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
-            pause = min(RETRY_PAUSE_MAX_S, 2 * pause)
+            elected = await self._pause(min(pause, deadline - loop.time()))
+            pause = RETRY_PAUSE_S if elected else min(RETRY_PAUSE_MAX_S, 2 * pause)
         raise ControllerUnavailable(
             f"no answer from the controller in time: {problem}", may_have_happened=may_have_happened
         )
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait; an election ends the wait at once, and True says so."""
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._elected.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _ask_node(
         self,

@@ -156,6 +156,21 @@ async def test_without_a_leader_nothing_happens_and_that_is_said() -> None:
     assert scene.asked == []
 
 
+async def test_an_election_ends_the_pause_between_two_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("logboat.node.controller_client.RETRY_PAUSE_S", 60.0)
+    scene = Scene()
+    scene.leader = None
+    scene.answers = [heartbeat()]
+    asking = asyncio.create_task(beat(scene, in_time(30.0)))
+    await asyncio.sleep(0)
+    scene.leader = 1
+    scene.client.on_leader(1)
+    async with asyncio.timeout(5.0):
+        await asking
+
+
 async def test_a_controller_that_cannot_be_reached_did_nothing() -> None:
     scene = Scene()
     scene.unreachable = 1_000
