@@ -14,6 +14,7 @@ from .history import NEVER, OUTCOMES, USUAL_FIELDS, History, HistoryError, Outco
 
 JEPSEN_LOG_LINE = re.compile(r"INFO\s+jepsen\.util - (\S+)\s+:(\w+)\s+:([\w-]+)\s+(.*)$")
 VIOLIN_LINE = re.compile(r"\s*\[(\d+)\]\s+(call|return)\b\s*(.*?)\s*$")
+JUST_POLL = [["poll"]]
 VIOLIN_OBJECT = re.compile(r"\s*#\s*@object\s+(?:atomic-)?(\S+)")
 VIOLIN_CALL = re.compile(r"(\w+)\s*(?:\(\s*(.*?)\s*\))?$")
 
@@ -99,6 +100,8 @@ def read_json_lines(data: bytes) -> History:
             if len(event) == USUAL_FIELDS and type(process) is int:
                 if kind == "invoke" and process not in waiting:
                     function, value, time = event["f"], event["value"], event["time"]
+                    if value == JUST_POLL:
+                        value = JUST_POLL  # half of all arguments, and one object for them
                     waiting[process] = len(functions)
                     processes.append(process)
                     functions.append(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -247,6 +248,22 @@ def test_report_stands_alone_and_shows_the_failure_first() -> None:
         assert "href=" not in text
         if report.verdict.anomalies:
             assert text.index('id="failing"') < text.index("<h2>Clients</h2>")
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_report_opens_in_chromium(tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    story = told("lost_write", Random(1), bad=True)
+    report = report_on(story.history)
+    path = tmp_path / "report.html"
+    path.write_text(page(story.history, report.verdict, title="lost", kafka=report))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", path.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    assert 'class="invalid" id="status"' in shown
+    assert "<rect" in shown
 
 
 def test_every_mutant_fits_the_code_and_a_sample_is_killed() -> None:

@@ -304,15 +304,23 @@ def late_end(
     current = -1
     count = len(offsets)
     for end, begin, done, number in asked:
+        # This runs for every read of the end: comparisons instead of calls of max.
         if end != current:
-            above, current = max(above, pending), end
+            current = end
+            if pending > above:
+                above = pending
         position = end if end < count and offsets[end] == end else bisect_left(offsets, end)
-        point = max(begin, above, points[position - 1] if position else -1)
+        point = points[position - 1] if position else -1
+        if above > point:
+            point = above
+        if begin > point:
+            point = begin
         if point >= done:
             return Anomaly(
                 "stale-end", f"the end was read as {end} when it was larger or smaller", (number,)
             )
-        pending = max(pending, begin)
+        if begin > pending:
+            pending = begin
     return None
 
 
