@@ -43,7 +43,10 @@ def text() -> str:
 
 def _served(table: Mapping[ApiKey, Served], key: ApiKey) -> str:
     row = table.get(key)
-    return "-" if row is None else _range(row.min_version, row.max_version)
+    # What is answered with a refusal only is not served.
+    if row is None or not row.advertised:
+        return "-"
+    return _range(row.min_version, row.max_version)
 
 
 def _range(first: int, last: int) -> str:
