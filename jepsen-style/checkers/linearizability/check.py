@@ -11,9 +11,11 @@ from ..verdict import Anomaly, Status, Verdict, invalid, unknown, valid
 from .models import Model, calls_of
 from .search import Search, Stuck, TimedCall
 
-FIRST_SLICE = 256
+FIRST_SLICE = 512
 LEAST_COMPLETED_SHARE = 20
 """One operation in so many must have completed for VALID to mean something."""
+GROWTH = 8
+"""Slices grow slowly: what the legal partitions run in the last round is wasted."""
 STEPS_TO_MINIMISE = 200_000
 """Work spent on making a failing history small; beyond it the smallest so far is shown."""
 
@@ -81,7 +83,7 @@ def check_calls(
         if undecided and step_limit is not None and spent > step_limit:
             return unknown(f"no answer within {step_limit} steps of search")
         waiting = undecided
-        budget *= 2
+        budget += budget // GROWTH
     return valid(certificate=certificate)
 
 
