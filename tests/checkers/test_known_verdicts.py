@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -250,18 +251,18 @@ def test_report_stands_alone_and_shows_the_failure_first() -> None:
             assert text.index('id="failing"') < text.index("<h2>Clients</h2>")
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_report_opens_in_chromium(tmp_path: Path) -> None:
-    assert CHROMIUM is not None
+@pytest.mark.foreign
+def test_report_opens_in_chromium(tmp_path: Path, tool: Callable[[str], str]) -> None:
     story = told("lost_write", Random(1), bad=True)
     report = report_on(story.history)
     path = tmp_path / "report.html"
     path.write_text(page(story.history, report.verdict, title="lost", kafka=report))
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", path.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    alone = ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
+    command = [
+        *(tool("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-sync"),
+        *(*alone, f"--user-data-dir={tmp_path}/profile", "--dump-dom", path.as_uri()),
+    ]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert 'class="invalid" id="status"' in shown
     assert "<rect" in shown
 

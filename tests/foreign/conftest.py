@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import shutil
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,30 +36,7 @@ def foreign_leaks() -> Iterator[None]:
 
 
 @pytest.fixture
-def tool() -> Callable[[str], str]:
-    """Finds a program by name.
-
-    Skips where a person runs the tests and it is not there; fails in CI, which installs every
-    foreign client.
-    """
-
-    def find(name: str) -> str:
-        found = shutil.which(name)
-        if found is None:
-            absent(name)
-        return found
-
-    return find
-
-
-def absent(name: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{name} is not installed; .ci/run should have done so")
-    pytest.skip(f"{name} is not installed")
-
-
-@pytest.fixture
-def node_modules() -> Path:
+def node_modules(absent: Callable[[str], NoReturn]) -> Path:
     """Where .ci/run puts npm packages."""
     modules = Path(__file__).resolve().parents[2] / "node_modules"
     if not (modules / "kafkajs").is_dir():
