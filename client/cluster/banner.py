@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 from .report import ClusterReport, as_table
 from .state import ClusterState
 
@@ -10,18 +13,24 @@ def banner(state: ClusterState, report: ClusterReport) -> str:
     """The table, the `export` line and three things to try, ready to be pasted."""
     first = f"http://{state.nodes[0].http}"
     kafka = state.bootstrap_servers
+    program = _program()
     return "\n".join(
         [
             as_table(report),
             "",
             f"export LOGBOAT_BOOTSTRAP={kafka} LOGBOAT_HTTP={first}",
             "",
-            "Three things to try:",
-            f"  echo hello | kcat -b {kafka} -t greetings -P",
-            f"  logboat consume greetings --url {first}",
+            "Three things to try, after the export:",
+            f"  {program} topic create greetings && echo hello | {program} produce greetings",
+            f"  kcat -b {kafka} -t greetings -C -e   # or any other Kafka client",
             f"  kill -9 {_leader_pid(report)}   # the quorum's leader; nothing is lost",
         ]
     )
+
+
+def _program() -> str:
+    """What to type: a virtual environment that is not active is not on the path."""
+    return "logboat" if shutil.which("logboat") else sys.argv[0]
 
 
 def _leader_pid(report: ClusterReport) -> str:
