@@ -66,6 +66,8 @@ class ClassicGroup:
         self.protocol: str | None = None
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
+        self.since_wall_ms: int | None = None
+        """Wall clock of the last record about the group; None: it was never written."""
         self._settings = settings
         self._static: dict[str, str] = {}
         """Instance id -> member id now holding its place."""
@@ -518,8 +520,10 @@ class ClassicGroup:
         leader: str | None,
         members: Sequence[Member],
         now_ms: int,
+        since_wall_ms: int,
     ) -> None:
         """Become what a metadata record says; members get a full session to show themselves."""
+        self.since_wall_ms = since_wall_ms if since_wall_ms >= 0 else None
         self.generation_id = generation_id
         self.protocol_type = protocol_type or None
         self.protocol = protocol

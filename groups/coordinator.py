@@ -236,9 +236,7 @@ class GroupCoordinator(OffsetApis):
             for partition in partitions
         ]
         if group is not None:
-            self._carry_out(found, group, group.die(ErrorCode.GROUP_ID_NOT_FOUND))
-            # A member that joins while the record is on its way starts a new group.
-            del found.state.groups[group_id]
+            self._bury(found, group_id)
         records.append(GroupRecord(group_id, None))
         return await self._write(found, records)
 

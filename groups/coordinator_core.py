@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
@@ -18,7 +18,8 @@ from ..seam import Clock, OnFatal, TaskScope
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
 from .effects import Effect, JoinAnswer, Persist, SyncAnswer
-from .log_records import GroupRecord, LogRecord, decode, group_value
+from .expiry import expired_records
+from .log_records import GroupRecord, LogRecord, OffsetRecord, decode, group_value
 from .offsets_partition import OffsetsPartition
 from .settings import GroupSettings
 from .store import OFFSETS_TOPIC, OffsetStore, partition_for
@@ -28,6 +29,9 @@ Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
 
 RELOAD_DELAY_S = 0.1
 """Pause before a partition whose log could not be read is read again."""
+
+EXPIRY_GROUPS_PER_TURN = 100
+"""A group with few offsets takes some microseconds to judge (RULES F1)."""
 
 APPEND_ERRORS = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
@@ -120,6 +124,36 @@ class CoordinatorCore:
         state.loaded = True
         for group in state.groups.values():
             self._arm_timer(held, group)
+        held.tasks.spawn(self._expire_offsets(held), name=f"offsets-expiry-{state.partition}")
+
+    async def _expire_offsets(self, held: Held) -> None:
+        """Now and then look for what nobody needs any more; a few groups in each loop turn."""
+        settings, state = self._settings, held.state
+        while True:
+            await asyncio.sleep(settings.offsets_retention_check_interval_ms / 1000)
+            names = list(dict.fromkeys([*state.groups, *state.offsets]))
+            for position, group_id in enumerate(names):
+                self._expire_group(held, group_id)
+                if position % EXPIRY_GROUPS_PER_TURN == EXPIRY_GROUPS_PER_TURN - 1:
+                    await asyncio.sleep(0)
+
+    def _expire_group(self, held: Held, group_id: str) -> None:
+        records = expired_records(
+            held.state,
+            group_id,
+            wall_ms=self._clock.now_ms(),
+            retention_ms=self._settings.offsets_retention_ms,
+        )
+        if not records:
+            return
+        if isinstance(records[-1], GroupRecord):
+            self._bury(held, group_id)
+        self._append(held, records, lambda error: _apply_offsets(held, records, error))
+
+    def _bury(self, held: Held, group_id: str) -> None:
+        """A member that joins while the tombstone is on its way starts a new group."""
+        group = held.state.groups.pop(group_id)
+        self._carry_out(held, group, group.die(ErrorCode.GROUP_ID_NOT_FOUND))
 
     def _reload(self, partition: int, leader_epoch: int) -> None:
         """An append's outcome is unknown: only the log can tell."""
@@ -179,14 +213,30 @@ class CoordinatorCore:
         self._arm_timer(held, group)
 
     def _persist(self, held: Held, group: ClassicGroup, persist: Persist) -> None:
-        value = group_value(group, persist.assignments, wall_ms=self._clock.now_ms())
+        group.since_wall_ms = self._clock.now_ms()
+        value = group_value(group, persist.assignments, wall_ms=group.since_wall_ms)
         record = GroupRecord(group.group_id, value)
 
         def on_done(error: ErrorCode) -> None:
             told = told_to_client(error)
             self._carry_out(held, group, group.on_persisted(persist, told, now_ms()))
 
-        held.writer.write([record], on_done)
+        self._append(held, [record], on_done)
+
+    def _append(
+        self, held: Held, records: Sequence[LogRecord], on_done: Callable[[ErrorCode], None]
+    ) -> None:
+        """Hand records to the log; while they are on their way their groups are marked."""
+        groups = [record.group_id for record in records]
+
+        def settled(error: ErrorCode) -> None:
+            for group_id in groups:
+                held.state.settled(group_id)
+            on_done(error)
+
+        for group_id in groups:
+            held.state.sent(group_id)
+        held.writer.write(records, settled)
 
     def _arm_timer(self, held: Held, group: ClassicGroup) -> None:
         timer = held.timers.pop(group.group_id, None)
@@ -210,13 +260,11 @@ class CoordinatorCore:
         done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
         def on_done(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE:
-                for record in records:
-                    held.state.replay(record, now_ms())
+            _apply_offsets(held, records, error)
             if not done.done():
                 done.set_result(told_to_client(error))
 
-        held.writer.write(records, on_done)
+        self._append(held, records, on_done)
         return await done
 
     def _expect_join(self) -> tuple[int, asyncio.Future[JoinAnswer]]:
@@ -230,6 +278,14 @@ class CoordinatorCore:
         future: asyncio.Future[SyncAnswer] = asyncio.get_running_loop().create_future()
         self._syncs[token] = future
         return token, future
+
+
+def _apply_offsets(held: Held, records: Sequence[LogRecord], error: ErrorCode) -> None:
+    """Put replicated commits in force. Groups are changed before their records are written."""
+    if error is ErrorCode.NONE:
+        for record in records:
+            if isinstance(record, OffsetRecord):
+                held.state.apply_offset(record)
 
 
 def _answer(future: asyncio.Future[Answer] | None, answer: Answer) -> None:

@@ -17,6 +17,9 @@ from .offsets import CommittedOffset
 OFFSET_KEY_TYPES = (0, 1)
 GROUP_KEY_TYPE = 2
 
+EXPIRING_OFFSET_VALUE_VERSION = 1
+"""The only version with a place for an expiry of the commit's own; it has none for an epoch."""
+
 OFFSET_VALUE_VERSION = 3
 GROUP_VALUE_VERSION = 3
 """The newest versions that are not flexible: every Kafka since 2.3 reads them."""
@@ -70,17 +73,25 @@ def _to_record(record: LogRecord, timestamp_ms: int) -> Record:
         ).encode_versioned()
         committed = record.committed
         if committed is not None:
-            value = OffsetCommitValue(
-                offset=committed.offset,
-                leader_epoch=committed.leader_epoch,
-                metadata=committed.metadata,
-                commit_timestamp=committed.commit_timestamp_ms,
-            ).encode_versioned(OFFSET_VALUE_VERSION)
+            value = _offset_value(committed)
     else:
         key = GroupMetadataKey(group=record.group_id).encode_versioned()
         if record.value is not None:
             value = record.value.encode_versioned(GROUP_VALUE_VERSION)
     return Record(key=key, value=value, timestamp=timestamp_ms)
+
+
+def _offset_value(committed: CommittedOffset) -> bytes:
+    expires = committed.expire_timestamp_ms >= 0
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+    )
+    version = EXPIRING_OFFSET_VALUE_VERSION if expires else OFFSET_VALUE_VERSION
+    return value.encode_versioned(version)
 
 
 def _from_record(record: Record) -> LogRecord | None:
@@ -102,7 +113,11 @@ def _offset_record(key: Buffer, value: Buffer | None) -> OffsetRecord:
     if value is not None:
         stored = OffsetCommitValue.decode_versioned(value)
         committed = CommittedOffset(
-            stored.offset, stored.leader_epoch, stored.metadata, stored.commit_timestamp
+            stored.offset,
+            stored.leader_epoch,
+            stored.metadata,
+            stored.commit_timestamp,
+            stored.expire_timestamp,
         )
     return OffsetRecord(decoded.group, decoded.topic, decoded.partition, committed)
 

@@ -10,6 +10,7 @@ from .coordinator_core import CoordinatorCore, Held, now_ms
 from .log_records import LogRecord, OffsetRecord
 from .offsets import CommittedOffset, GroupOffsets
 from .states import GroupState
+from .subscriptions import speaks_consumer_protocol, subscribed_topics
 
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 CommitPartition = CommitTopic.OffsetCommitRequestPartition
@@ -20,6 +21,9 @@ FetchTopic = FetchGroup.OffsetFetchRequestTopics
 FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 FetchedTopic = FetchedGroup.OffsetFetchResponseTopics
 FetchedPartition = FetchedTopic.OffsetFetchResponsePartitions
+DeleteTopic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+DeletedTopic = OffsetDeleteResponse.OffsetDeleteResponseTopic
+DeletedPartition = DeletedTopic.OffsetDeleteResponsePartition
 
 NO_OFFSET = -1
 """OffsetFetch: the group has not committed for this partition."""
@@ -49,7 +53,7 @@ class OffsetApis(CoordinatorCore):
                 answer.partitions.append(response)
                 if verdict is ErrorCode.NONE:
                     written.append(response)
-                    records.append(self._offset_record(request.group_id, name, part))
+                    records.append(self._offset_record(request, name, part))
             answers.append(answer)
         if records:
             found = self._find(request.group_id)
@@ -90,14 +94,19 @@ class OffsetApis(CoordinatorCore):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    def _offset_record(self, group_id: str, topic: str, part: CommitPartition) -> OffsetRecord:
+    def _offset_record(
+        self, request: OffsetCommitRequest, topic: str, part: CommitPartition
+    ) -> OffsetRecord:
+        wall_ms = self._clock.now_ms()
+        keep_ms = request.retention_time_ms
         committed = CommittedOffset(
             offset=part.committed_offset,
             leader_epoch=part.committed_leader_epoch,
             metadata=part.committed_metadata or "",
-            commit_timestamp_ms=self._clock.now_ms(),
+            commit_timestamp_ms=wall_ms,
+            expire_timestamp_ms=wall_ms + keep_ms if keep_ms >= 0 else -1,
         )
-        return OffsetRecord(group_id, topic, part.partition_index, committed)
+        return OffsetRecord(request.group_id, topic, part.partition_index, committed)
 
     async def offset_fetch(self, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
         """OffsetFetch 1-10: one group before version 8, several from then on (KIP-709)."""
@@ -199,35 +208,38 @@ class OffsetApis(CoordinatorCore):
         found = self._find(request.group_id)
         if not isinstance(found, Held):
             return OffsetDeleteResponse(error_code=found)
-        group = found.state.groups.get(request.group_id)
         if not found.state.knows(request.group_id):
             return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
-        if group is not None and group.state is not GroupState.EMPTY:
-            # Subscriptions are the assignor's bytes; until they are read here, a group with
-            # members keeps all its offsets.
+        group = found.state.groups.get(request.group_id)
+        has_members = group is not None and group.state is not GroupState.EMPTY
+        if group is not None and has_members and not speaks_consumer_protocol(group):
             return OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
+        reads = subscribed_topics(group) if group is not None and has_members else frozenset()
+        free = [t for t in request.topics if reads is not None and t.name not in reads]
         offsets = found.state.offsets_of(request.group_id)
         records: list[LogRecord] = [
             OffsetRecord(request.group_id, topic.name, part.partition_index, None)
-            for topic in request.topics
+            for topic in free
             for part in topic.partitions
             if offsets.get(topic.name, part.partition_index) is not None
         ]
-        error = await self._write(found, records) if records else ErrorCode.NONE
+        outcome = await self._write(found, records) if records else ErrorCode.NONE
         return OffsetDeleteResponse(
             topics=[
-                OffsetDeleteResponse.OffsetDeleteResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetDeleteResponse.OffsetDeleteResponsePartition(
-                            partition_index=part.partition_index, error_code=error
-                        )
-                        for part in topic.partitions
-                    ],
-                )
-                for topic in request.topics
+                _deleted(t, outcome if t in free else ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+                for t in request.topics
             ]
         )
+
+
+def _deleted(topic: DeleteTopic, error: ErrorCode) -> DeletedTopic:
+    return DeletedTopic(
+        name=topic.name,
+        partitions=[
+            DeletedPartition(partition_index=part.partition_index, error_code=error)
+            for part in topic.partitions
+        ],
+    )
 
 
 def _committed(offsets: GroupOffsets, topic: str, partition: int) -> tuple[int, int, str]:

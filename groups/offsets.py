@@ -13,6 +13,8 @@ class CommittedOffset:
     metadata: str
     commit_timestamp_ms: int
     """Wall clock of the coordinator."""
+    expire_timestamp_ms: int = -1
+    """Wall clock at which old clients (OffsetCommit before version 5) want it gone; -1: unsaid."""
 
 
 class GroupOffsets:

@@ -21,6 +21,8 @@ class OffsetsPartition:
     """False: answer COORDINATOR_LOAD_IN_PROGRESS, never "no offset"."""
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+    on_their_way: dict[str, int] = field(default_factory=dict)
+    """Group -> how many of its records are being written; what they say is not yet seen here."""
 
     def replay(self, record: LogRecord, now_ms: int) -> None:
         """Apply a record read from the log; `now_ms` is the loop's time, for fresh sessions."""
@@ -50,8 +52,19 @@ class OffsetsPartition:
             leader=record.value.leader,
             members=members_of(record.value),
             now_ms=now_ms,
+            since_wall_ms=record.value.current_state_timestamp,
         )
         self.groups[record.group_id] = group
+
+    def sent(self, group_id: str) -> None:
+        self.on_their_way[group_id] = self.on_their_way.get(group_id, 0) + 1
+
+    def settled(self, group_id: str) -> None:
+        left = self.on_their_way[group_id] - 1
+        if left:
+            self.on_their_way[group_id] = left
+        else:
+            del self.on_their_way[group_id]
 
     def knows(self, group_id: str) -> bool:
         return group_id in self.groups or group_id in self.offsets

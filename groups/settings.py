@@ -18,6 +18,9 @@ class GroupSettings:
     """`offsets.commit.timeout.ms`: how long a record may wait for its replicas."""
     max_metadata_bytes: int = 4_096
     """`offset.metadata.max.bytes`."""
+    offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
+    """`offsets.retention.minutes`: how long a group nobody is in keeps its offsets (KIP-211)."""
+    offsets_retention_check_interval_ms: int = 600_000
 
 
 @frozen

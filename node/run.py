@@ -462,4 +462,6 @@ def group_settings(config: NodeConfig) -> GroupSettings:
         max_size=config.number("group.max.size"),
         commit_timeout_ms=config.number("offsets.commit.timeout.ms"),
         max_metadata_bytes=config.number("offset.metadata.max.bytes"),
+        offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
+        offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
     )

@@ -61,6 +61,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.DELETE_GROUPS, 0, 3, "delete_groups"),
     Served(ApiKey.ELECT_LEADERS, 0, 2, "elect_leaders"),
     Served(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, "incremental_alter_configs"),
+    Served(ApiKey.OFFSET_DELETE, 0, 0, "offset_delete"),
     Served(ApiKey.DESCRIBE_CLUSTER, 0, 2, "describe_cluster"),
     Served(ApiKey.ALTER_PARTITION, 2, 3, "strangers", advertised=False),
     Served(ApiKey.BROKER_REGISTRATION, 0, 4, "strangers", advertised=False),

@@ -14,11 +14,13 @@ from logboat.groups.store import partition_for
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
 from logboat.seam import Buffer
 from logboat.wire import ErrorCode
+from logboat.wire.coordinator_records.consumer_protocol import ConsumerProtocolSubscription
 from logboat.wire.messages.delete_groups import DeleteGroupsRequest
 from logboat.wire.messages.heartbeat import HeartbeatRequest
 from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from logboat.wire.messages.list_groups import ListGroupsRequest
 from logboat.wire.messages.offset_commit import OffsetCommitRequest
+from logboat.wire.messages.offset_delete import OffsetDeleteRequest
 from logboat.wire.messages.offset_fetch import OffsetFetchRequest
 from logboat.wire.messages.sync_group import SyncGroupRequest
 
@@ -32,6 +34,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.log: list[Buffer] = []
         self.appends = 0
+        self.second_append = asyncio.Event()
         self.outcome = ErrorCode.NONE
         self.kept_on_failure = False
         self.gate = asyncio.Event()
@@ -41,6 +44,8 @@ class MemoryStore:
 
     async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
         self.appends += 1
+        if self.appends == 2:
+            self.second_append.set()
         await self.gate.wait()
         if self.outcome is ErrorCode.NONE or self.kept_on_failure:
             self.log.append(records)
@@ -71,14 +76,16 @@ def fail(error: BaseException) -> None:
     raise error
 
 
-def coordinator_on(store: MemoryStore, *, leader: int = 1) -> GroupCoordinator:
+def coordinator_on(
+    store: MemoryStore, *, leader: int = 1, settings: GroupSettings | None = None
+) -> GroupCoordinator:
     """On node 1, which reads in its image that `leader` leads the offsets partition."""
     cluster = image(leader)
     return GroupCoordinator(
         node_id=1,
         store=store,
         image=lambda: cluster,
-        settings=GroupSettings(initial_rebalance_delay_ms=0),
+        settings=settings or GroupSettings(initial_rebalance_delay_ms=0),
         clock=ManualClock(),
         rng=Random(1),
         on_fatal=fail,
@@ -102,8 +109,10 @@ async def loaded(coordinator: GroupCoordinator) -> Fetched:
     raise AssertionError("still loading")
 
 
-async def join(coordinator: GroupCoordinator, member_id: str = "") -> JoinGroupResponse:
-    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"sub")
+async def join(
+    coordinator: GroupCoordinator, member_id: str = "", *, subscription: bytes = b"sub"
+) -> JoinGroupResponse:
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)
     request = JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
@@ -293,3 +302,72 @@ async def test_a_group_with_members_is_not_deleted() -> None:
 )
 def test_a_group_lives_where_java_puts_it(group_id: str, count: int, partition: int) -> None:
     assert partition_for(group_id, count) == partition
+
+
+async def test_a_member_that_joins_while_its_group_is_deleted_is_in_a_new_group() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    await commit(coordinator, 3)
+    store.gate.clear()
+    request = DeleteGroupsRequest(groups_names=["g"])
+    deleting = asyncio.ensure_future(coordinator.delete_groups(request, 2))
+    await asyncio.sleep(0)
+    joined = await join(coordinator)
+    store.gate.set()
+    assert (await deleting).results[0].error_code == ErrorCode.NONE
+    beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    assert (await coordinator.heartbeat(beat, 3)).error_code == ErrorCode.NONE
+    await coordinator.stop()
+
+
+def delete_request(topic: str = "t") -> OffsetDeleteRequest:
+    part = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
+    wanted = OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic, partitions=[part])
+    return OffsetDeleteRequest(group_id="g", topics=[wanted])
+
+
+async def test_offsets_are_deleted_one_by_one_and_a_successor_knows() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    unknown = await coordinator.offset_delete(delete_request(), 0)
+    assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    await commit(coordinator, 3)
+    answer = await coordinator.offset_delete(delete_request(), 0)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert (await fetch(coordinator)).offset == -1
+    successor = await leading(store, epoch=1)
+    assert (await fetch(successor)).offset == -1
+    await coordinator.stop()
+    await successor.stop()
+
+
+async def test_offsets_of_topics_that_members_read_are_not_deleted() -> None:
+    """KIP-496; the group's members say what they read in the consumer protocol's own bytes."""
+    coordinator = await leading(MemoryStore())
+    await commit(coordinator, 3)
+    read = ConsumerProtocolSubscription(topics=["t"]).encode_versioned(1)
+    joined = await join(coordinator, subscription=read)
+    beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=joined.member_id)
+    assert (await coordinator.heartbeat(beat, 3)).error_code == ErrorCode.NONE
+    refused = await coordinator.offset_delete(delete_request(), 0)
+    error = refused.topics[0].partitions[0].error_code
+    assert error == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    other = await coordinator.offset_delete(delete_request("other"), 0)
+    assert other.topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert (await fetch(coordinator)).offset == 3
+    await coordinator.stop()
+
+
+async def test_offsets_nobody_needs_expire_while_the_coordinator_runs() -> None:
+    settings = GroupSettings(offsets_retention_ms=0, offsets_retention_check_interval_ms=1)
+    store = MemoryStore()
+    coordinator = coordinator_on(store, settings=settings)
+    coordinator.on_leadership(0, True, 0)
+    await loaded(coordinator)
+    await commit(coordinator, 3)
+    async with asyncio.timeout(5):
+        await store.second_append.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (await fetch(coordinator)).offset == -1
+    await coordinator.stop()
