@@ -20,9 +20,9 @@ import asyncio
 import heapq
 import logging
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from itertools import count
+from itertools import count, pairwise
 from random import Random
 from uuid import UUID
 
@@ -38,6 +38,7 @@ from ...wire.records import (
 )
 from .batch_scan import CRC_FROM
 from .control_marker import marker_of
+from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
 from .errors import CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
 from .group_commit import PASSING_ERRORS, GroupCommit
@@ -47,8 +48,9 @@ from .offset_lookup import find_by_timestamp, find_max_timestamp
 from .open_files import OpenFiles
 from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
 from .producer_states import Origin, ProducerStates
-from .recovery import Recovered, recover, remove_segment_files
+from .recovery import Recovered, recover
 from .segment import Segment
+from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
 from .values import Appended, Damage, FoundOffset, LogRead
 from .write_buffer import WriteBuffer
@@ -134,6 +136,9 @@ class PartitionLog:
         """Heap by offset. Bounded by the requests in flight."""
         self._waiter_numbers = count()
         self._scope = TaskScope(on_fatal)
+        self._deletes = DelayedDeletes(
+            disk, self._scope, delay_ms=lambda: self.config.file_delete_delay_ms
+        )
         self._commit: GroupCommit[SyncRound] = GroupCommit(
             begin=self._begin_round,
             finish=self._finish_round,
@@ -211,6 +216,12 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def synced_segments(self) -> tuple[Segment, ...]:
+        """Those before the active one that are on the device whole, indexes included: what
+        retention may delete and compaction may replace."""
+        return tuple(self._segments[: len(self._segments) - 1 - len(self._sealed)])
 
     @property
     def segment_base_offsets(self) -> tuple[int, ...]:
@@ -644,7 +655,7 @@ class PartitionLog:
         segments = list(self._segments)
         # Newest first: a crash in between leaves a log without holes.
         while len(segments) > 1 and segments[-1].base_offset > offset:
-            remove_segment_files(self._disk, self._files, segments.pop())
+            self._deletes.condemn(segments.pop())
         self._use_segments(segments)
         active = self._active
         if self.damage is not None:
@@ -662,7 +673,7 @@ class PartitionLog:
         await self._checkpoint(self.recovery_point)
         self._remove_parked()
         for segment in reversed(self._segments):
-            remove_segment_files(self._disk, self._files, segment)
+            self._deletes.condemn(segment)
         for snapshot_offset in snapshot_offsets(self._disk, self.directory):
             self._disk.remove(snapshot_path(self.directory, snapshot_offset))
         self._snapshots = []
@@ -695,8 +706,7 @@ class PartitionLog:
 
     def _remove_parked(self) -> None:
         for base_offset in reversed(self._parked):
-            parked = Segment(self.directory, base_offset, self._files, self.config)
-            remove_segment_files(self._disk, self._files, parked)
+            self._deletes.condemn(Segment(self.directory, base_offset, self._files, self.config))
         self._parked = []
 
     async def advance_log_start(self, offset: int) -> None:
@@ -715,19 +725,85 @@ class PartitionLog:
             )
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
-        async with self._exclusively(None):
-            keep = bisect_right(self._bases, offset, hi=len(self._bases)) - 1
-            doomed = self._segments[:keep]
-            if doomed:
-                self._use_segments(self._segments[keep:])
-                # Oldest first: a crash in between leaves a log without holes.
-                for segment in doomed:
-                    remove_segment_files(self._disk, self._files, segment)
-                self._sealed = [segment for segment in self._sealed if segment not in doomed]
-                for snapshot_offset in snapshot_offsets(self._disk, self.directory):
-                    if snapshot_offset < self._bases[0]:
-                        self._disk.remove(snapshot_path(self.directory, snapshot_offset))
-                self._directory_changes += 1
+        async with self._exclusive:
+            if self._refuse is None:
+                self._delete_below_start()
+
+    def _delete_below_start(self) -> None:
+        """Segments wholly below the log start go. Those not synced yet go another time."""
+        keep = bisect_right(self._bases, self.log_start_offset) - 1
+        doomed = self.synced_segments[:keep]
+        # Oldest first, and out of the list one by one: a crash in between, and a disk that
+        # refuses, leave a log without holes.
+        for segment in doomed:
+            try:
+                self._deletes.condemn(segment)
+            except OSError as error:
+                logger.error("%s: segment %d stays: %s", self, segment.base_offset, error)
+                break
+            self._use_segments(self._segments[1:])
+        if not doomed:
+            return
+        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
+            if snapshot_offset < self._bases[0]:
+                self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+        self._directory_changes += 1
+        self._commit.request()
+
+    async def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> bool:
+        """Put `new` in the place of `old`, durably; a crash leaves the one or the other whole.
+
+        `old`: neighbours among `synced_segments`; `new`: at least one, in state CLEANED, the first
+        with the base offset of the first of `old`, none reaching beyond the last. False, and `new`
+        is removed, when `old` are not all there any more: retention or a cut came first. OSError:
+        nothing was decided, `new` is removed, too.
+        """
+        if self._refuse is not None:
+            self._remove_all(new)
+            return False
+        # Its own task: once decided, a cancelled cleaner must not leave a swap half-made in a log
+        # that goes on.
+        swap: asyncio.Task[bool | OSError] = self._scope.spawn(
+            self._replace(list(old), list(new)), name=f"swap in {self}"
+        )
+        replaced = await asyncio.shield(swap)
+        if isinstance(replaced, OSError):
+            raise replaced
+        return replaced
+
+    async def _replace(self, old: list[Segment], new: list[Segment]) -> bool | OSError:
+        async with self._exclusive:
+            first = None if self._refuse is not None else self._place_of(old)
+            if first is None:
+                self._remove_all(new)
+                return False
+            try:
+                await make_swap(new, self._disk, self._files)
+            except OSError as error:
+                self._remove_all(new)
+                return error
+            for segment, next_one in pairwise(new):
+                segment.next_offset = next_one.base_offset
+            new[-1].next_offset = old[-1].next_offset
+            # Only the end of the list has changed meanwhile.
+            self._use_segments([*self._segments[:first], *new, *self._segments[first + len(old) :]])
+            await carry_out_swap(old, new, self._disk, self._deletes.condemn)
+            return True
+
+    def _place_of(self, segments: list[Segment]) -> int | None:
+        """Number of the first of `segments`, when they stand side by side in the log."""
+        synced = self.synced_segments
+        for number, segment in enumerate(synced):
+            if segment is segments[0]:
+                beside = synced[number : number + len(segments)]
+                same = all(here is asked for here, asked in zip(beside, segments, strict=False))
+                return number if same and len(beside) == len(segments) else None
+        return None
+
+    def _remove_all(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            with suppress(OSError):
+                segment.remove(self._disk)
 
     async def close(self) -> None:
         """Write, sync and close everything; the log is then clean and `recovery_point` its end."""
@@ -762,8 +838,7 @@ class PartitionLog:
         self._fail_waiters(StorageFailed(f"{self}: {why}"), above=-1)
         await self._scope.close()
         for segment in self._segments:
-            for path in (segment.log_path, *segment.index_paths()):
-                self._files.forget(path)
+            segment.forget_files()
 
 
 MAX_NAME = 255

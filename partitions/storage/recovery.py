@@ -28,12 +28,11 @@ from .epoch_cache import FILE_NAME as EPOCHS_FILE
 from .epoch_cache import EpochCache
 from .index_table import IndexDamaged
 from .log_config import LogConfig
-from .offset_index import SUFFIX as INDEX_SUFFIX
 from .open_files import OpenFiles
 from .producer_recovery import snapshot_offsets, snapshot_path, walk
-from .segment import LOG_SUFFIX, Segment
+from .segment import Segment
+from .segment_swap import LeftOvers, base_offsets
 from .time_index import NO_TIMESTAMP
-from .time_index import SUFFIX as TIME_INDEX_SUFFIX
 from .values import Damage
 
 logger = logging.getLogger(__name__)
@@ -42,11 +41,6 @@ SLICE_BYTES = 1 << 20
 """Bytes checked or written between two turns of the loop (RULES F1)."""
 
 SLICE_BATCHES = 500
-
-UNFINISHED_SUFFIXES = (".tmp", ".cleaned", ".swap", ".deleted")
-"""Left by a crash between making a file and giving it its name, or while it was being removed."""
-
-SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex")
 
 
 @dataclass(slots=True)
@@ -61,35 +55,6 @@ class Recovered:
     """Base offsets of segments behind the damage: removed when the log is cut."""
 
 
-def base_offsets(disk: Disk, directory: str) -> list[int]:
-    """Of the `.log` files, rising."""
-    return [
-        int(name.removesuffix(LOG_SUFFIX))
-        for name in disk.list(directory)
-        if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
-    ]
-
-
-def remove_segment_files(disk: Disk, files: OpenFiles, segment: Segment) -> None:
-    """The `.log` first: what is then left over is an orphan, and orphans are removed at start."""
-    for suffix in SEGMENT_SUFFIXES:
-        path = segment.path(suffix)
-        files.forget(path)
-        if disk.exists(path):
-            disk.remove(path)
-
-
-def _tidy(disk: Disk, directory: str) -> None:
-    names = disk.list(directory)
-    logs = {name.removesuffix(LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)}
-    for name in names:
-        stem, _, suffix = name.rpartition(".")
-        orphan = "." + suffix in SEGMENT_SUFFIXES and stem.isdigit() and stem not in logs
-        if orphan or name.endswith(UNFINISHED_SUFFIXES):
-            logger.info("removing left-over %s/%s", directory, name)
-            disk.remove(f"{directory}/{name}")
-
-
 async def recover(
     directory: str,
     *,
@@ -102,9 +67,9 @@ async def recover(
     now_ms: int,
 ) -> Recovered:
     """Open the segments in `directory`; when there are none, an empty one is made."""
-    _tidy(disk, directory)
+    tidied = await LeftOvers(directory, disk=disk, files=files, config=config).tidy()
     return await _Recovery(
-        directory, disk, files, config, clean, recovery_point, log_start_offset, now_ms
+        directory, disk, files, config, clean, recovery_point, log_start_offset, now_ms, tidied
     ).run()
 
 
@@ -119,6 +84,7 @@ class _Recovery:
         recovery_point: int,
         log_start_offset: int,
         now_ms: int,
+        tidied: bool,
     ) -> None:
         self._directory = directory
         self._disk = disk
@@ -128,6 +94,7 @@ class _Recovery:
         self._recovery_point = recovery_point
         self._log_start_offset = log_start_offset
         self._now_ms = now_ms
+        self._directory_changed = tidied
         self._segments: list[Segment] = []
         self._damage: Damage | None = None
         self._parked: list[int] = []
@@ -290,8 +257,7 @@ class _Recovery:
                 self._directory,
                 end_offset,
             )
-            doomed = Segment(self._directory, base_offset, self._files, self._config)
-            remove_segment_files(self._disk, self._files, doomed)
+            Segment(self._directory, base_offset, self._files, self._config).remove(self._disk)
             self._write_again_from.setdefault(self._segments[-1].log_path, self._segments[-1].size)
         return True
 
@@ -313,7 +279,7 @@ class _Recovery:
             self._log_start_offset,
         )
         for segment in reversed(self._segments):
-            remove_segment_files(self._disk, self._files, segment)
+            segment.remove(self._disk)
         self._write_again_from.clear()
         self._segments = [self._new_segment(self._log_start_offset)]
         self._epochs.clear()
@@ -368,7 +334,7 @@ class _Recovery:
         for offset in snapshot_offsets(self._disk, self._directory):
             if offset > self._end_offset:
                 self._disk.remove(snapshot_path(self._directory, offset))
-        if not self._clean or self._write_again_from or self._rebuilt:
+        if not self._clean or self._directory_changed or self._write_again_from or self._rebuilt:
             await self._disk.sync_dir(self._directory)
 
     async def _write_again(self, segment: Segment, position: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...seam import File
+from ...seam import Disk, File
 from ...wire.records import HEADER_SIZE, RecordsError, parse_header
 from .batch_scan import PlacedBatch, Scan
 from .index_table import IndexDamaged
@@ -21,6 +21,16 @@ from .time_index import SUFFIX as TIME_INDEX_SUFFIX
 from .values import LogRead
 
 LOG_SUFFIX = ".log"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex")
+"""The files that make a segment; only the first is always there."""
+
+IN_USE = ""
+CLEANED = ".cleaned"
+"""Being made by compaction: counts for nothing yet."""
+SWAP = ".swap"
+"""Complete and durable: takes the place of what it covers, now or when the log is opened next."""
+DELETED = ".deleted"
+"""No longer of the log; freed after file.delete.delay.ms, or at the next start."""
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 """Indexes hold offsets relative to the base in 31 bits."""
@@ -66,13 +76,22 @@ class Segment:
         "offset_index",
         "offset_of_max_timestamp",
         "size",
+        "state",
         "time_index",
     )
 
     def __init__(
-        self, directory: str, base_offset: int, files: OpenFiles, config: LogConfig
+        self,
+        directory: str,
+        base_offset: int,
+        files: OpenFiles,
+        config: LogConfig,
+        *,
+        state: str = IN_USE,
     ) -> None:
         self.directory = directory
+        self.state = state
+        """What the names of all its files end with."""
         self.base_offset = base_offset
         self._files = files
         self._config = config
@@ -91,7 +110,7 @@ class Segment:
         self.clear_indexes()
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}{self.state}"
 
     def file(self) -> File:
         return self._files.get(self.log_path)
@@ -99,14 +118,30 @@ class Segment:
     def index_paths(self) -> tuple[str, str]:
         return self.path(INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
 
+    def paths(self) -> list[str]:
+        """Of all files that the segment may have, the `.log` first."""
+        return [self.path(suffix) for suffix in SEGMENT_SUFFIXES]
+
+    def forget_files(self) -> None:
+        """Close those that are open."""
+        for path in self.paths():
+            self._files.forget(path)
+
     # Making and opening.
 
     @classmethod
     def create(
-        cls, directory: str, base_offset: int, files: OpenFiles, config: LogConfig, now_ms: int
+        cls,
+        directory: str,
+        base_offset: int,
+        files: OpenFiles,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        state: str = IN_USE,
     ) -> Segment:
         """A new, empty file; its name is durable after a sync of the directory."""
-        segment = cls(directory, base_offset, files, config)
+        segment = cls(directory, base_offset, files, config, state=state)
         files.create(segment.log_path)
         segment.created_at_ms = now_ms
         return segment
@@ -228,6 +263,26 @@ class Segment:
     def thaw_indexes(self) -> None:
         self.offset_index.table.thaw()
         self.time_index.table.thaw()
+
+    def change_state(self, disk: Disk, state: str) -> None:
+        """Rename the files, where the last one to come or the first one to go is the `.log`: a
+        crash in between leaves index files without a log, which nobody takes for a segment."""
+        self.forget_files()
+        before = self.paths()
+        self.state = state
+        renames = list(zip(before, self.paths(), strict=True))
+        for old, new in renames if state == DELETED else reversed(renames):
+            if disk.exists(old):
+                disk.rename(old, new)
+        self.log_path = self.path(LOG_SUFFIX)
+        self.offset_index.table.path, self.time_index.table.path = self.index_paths()
+
+    def remove(self, disk: Disk) -> None:
+        """The `.log` first: what is then left over is an orphan, and orphans go at start."""
+        self.forget_files()
+        for path in self.paths():
+            if disk.exists(path):
+                disk.remove(path)
 
     # Looking up. Everything up to `size` has been written when these are called.
 

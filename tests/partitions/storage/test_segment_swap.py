@@ -1,0 +1,169 @@
+"""Compacted segments take the place of the old ones whole; removed ones are freed later."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from random import Random
+from typing import get_args
+
+import pytest
+
+from logboat.partitions.storage import LogConfig, PartitionLog
+from logboat.partitions.storage.segment import CLEANED, Segment
+from tests.partitions.storage.log_scene import (
+    FOLDER,
+    NOW_MS,
+    append,
+    contents,
+    new_disk,
+    open_log,
+)
+from tests.partitions.storage.memory_disk import Crashed, Loss, MemoryDisk
+
+CONFIG = LogConfig(segment_bytes=200, index_interval_bytes=50, compact=True)
+Contents = list[tuple[int, bytes]]
+
+
+async def log_of(disk: MemoryDisk, count: int) -> PartitionLog:
+    log = await open_log(disk, CONFIG)
+    for number in range(count):
+        append(log, b"%03d" % number, key=b"k", leader_epoch=1)
+    await log.wait_synced(count)
+    return log
+
+
+def cleaned(log: PartitionLog, disk: MemoryDisk, old: list[Segment]) -> Segment:
+    """A segment with every second batch of `old`."""
+    new = Segment.create(FOLDER, old[0].base_offset, log._files, log.config, NOW_MS, state=CLEANED)
+    for segment in old:
+        for place in segment.scan():
+            if place.header.base_offset % 2 == 0:
+                new.file().append([segment.read_batch(place)])
+                new.note(place.header.last_offset, place.header.size, place.header.max_timestamp)
+    return new
+
+
+def halved(held: Contents, old: list[Segment]) -> Contents:
+    low, high = old[0].base_offset, old[-1].next_offset
+    return [entry for entry in held if not (low <= entry[0] < high and entry[0] % 2)]
+
+
+async def test_a_swap_changes_what_is_read_and_nothing_else() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    held, old = contents(log), list(log.synced_segments[:3])
+    assert await log.replace_segments(old, [cleaned(log, disk, old)])
+    assert contents(log) == halved(held, old)
+    assert log.log_start_offset == 0
+    append(log, b"next", key=b"k", leader_epoch=1)
+    await log.close()
+    log = await open_log(disk, CONFIG, clean=True, recovery_point=13)
+    assert contents(log)[:-1] == halved(held, old)
+    assert log.damage is None
+    await log.close()
+
+
+async def test_a_swap_is_refused_when_what_it_replaces_is_gone() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    old = list(log.synced_segments[:3])
+    new = cleaned(log, disk, old)
+    await log.advance_log_start(old[0].next_offset)
+    held = contents(log)
+    assert not await log.replace_segments(old, [new])
+    assert contents(log) == held
+    assert not [name for name in disk.list(FOLDER) if name.endswith(CLEANED)]
+    await log.close()
+
+
+async def test_a_cancelled_cleaner_leaves_no_half_made_swap() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    held, old = contents(log), list(log.synced_segments[:3])
+    cleaner = asyncio.ensure_future(log.replace_segments(old, [cleaned(log, disk, old)]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    cleaner.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await cleaner
+    await log.close()
+    assert not [name for name in disk.list(FOLDER) if name.endswith((".cleaned", ".swap"))]
+    log = await open_log(disk, CONFIG, clean=True, recovery_point=12)
+    assert contents(log) == halved(held, old)
+    await log.close()
+
+
+@pytest.mark.parametrize("loss", [None, *get_args(Loss)])
+async def test_a_crash_at_any_step_of_a_swap_leaves_the_old_or_the_new(loss: Loss | None) -> None:
+    seen_old = seen_new = False
+    for step in range(1, 200):
+        disk = new_disk()
+        log = await log_of(disk, 12)
+        await asyncio.sleep(0)
+        held, old = contents(log), list(log.synced_segments[:3])
+        new = halved(held, old)
+        crash_at = disk.steps + step
+        disk.crash_at = crash_at
+        done = False
+        with contextlib.suppress(Crashed, BaseExceptionGroup, AssertionError):
+            done = await log.replace_segments(old, [cleaned(log, disk, old)])
+        finished = not disk.dead
+        if loss is None:
+            disk.restart()
+        else:
+            disk.power_loss(Random(step), loss)
+        again = await open_log(disk, CONFIG, recovery_point=12)
+        assert again.damage is None
+        found = contents(again)
+        assert found in ([new] if done else [held, new]), f"step {step}"
+        seen_old |= found == held
+        seen_new |= found == new
+        append(again, b"next", key=b"k", leader_epoch=1)
+        await again.close()
+        names = disk.list(FOLDER)
+        assert not [name for name in names if name.endswith((".cleaned", ".swap", ".deleted"))]
+        if finished:
+            break
+    else:
+        pytest.fail("the swap never ended")
+    assert seen_old
+    assert seen_new
+
+
+async def test_removed_segments_are_freed_after_the_delay() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    log.update_config(LogConfig(segment_bytes=200, compact=True, file_delete_delay_ms=20))
+    loop, removed = asyncio.get_running_loop(), asyncio.Event()
+    left = 0
+
+    def on_step(kind: str, path: str) -> None:
+        nonlocal left
+        if kind == "remove" and path.endswith(".deleted"):
+            assert loop.time() >= begun + 0.02
+            left -= 1
+            if left == 0:
+                loop.call_soon_threadsafe(removed.set)
+
+    begun = loop.time()
+    await log.advance_log_start(7)
+    left = sum(name.endswith(".deleted") for name in disk.list(FOLDER))
+    assert left >= 3
+    disk.fail = on_step
+    await asyncio.wait_for(removed.wait(), timeout=10)
+    await log.close()
+    assert not any(name.endswith(".deleted") for name in disk.list(FOLDER))
+
+
+async def test_what_waited_to_be_freed_at_the_end_is_freed_at_the_next_start() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    await log.advance_log_start(7)
+    held = contents(log)
+    await log.close()
+    assert any(name.endswith(".deleted") for name in disk.list(FOLDER))
+    log = await open_log(disk, CONFIG, clean=True, recovery_point=12, log_start_offset=7)
+    assert not any(name.endswith(".deleted") for name in disk.list(FOLDER))
+    assert contents(log) == held
+    await log.close()
