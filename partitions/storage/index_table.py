@@ -8,9 +8,11 @@ belongs to the page cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Any
 
+from ...seam import Buffer
 from .open_files import OpenFiles
 
 
@@ -50,6 +52,14 @@ class IndexTable:
         if self._memory is not None:
             return self._entry.unpack_from(self._memory, position)
         return self._entry.unpack(self._files.get(self.path).read_at(position, self._entry.size))
+
+    def entries(self) -> Iterator[tuple[Any, ...]]:
+        """All, in order, with one read where they are on disk."""
+        if self._memory is not None:
+            data: Buffer = bytes(self._memory)
+        else:
+            data = self._files.get(self.path).read_at(0, self.count * self._entry.size)
+        return self._entry.iter_unpack(data)
 
     def append(self, *fields: int) -> None:
         self._thawed().extend(self._entry.pack(*fields))

@@ -52,6 +52,7 @@ from .recovery import Recovered, recover
 from .segment import Segment
 from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
+from .transaction_index import AbortedTransaction, aborted_in
 from .values import Appended, Damage, FoundOffset, LogRead
 from .write_buffer import WriteBuffer
 
@@ -402,8 +403,10 @@ class PartitionLog:
             if header.is_control:
                 marker = marker_of(data)
                 if marker is not None:
-                    undo, _ = self.producers.apply_marker(marker._replace(offset=last_offset))
+                    placed = marker._replace(offset=last_offset)
+                    undo, completed = self.producers.apply_marker(placed)
                     self._held.undos.append(undo)
+                    segment.note_completed(completed)
             else:
                 batch = producer_batch(header, base_offset)
                 self._held.undos.append(self.producers.apply(batch))
@@ -593,6 +596,16 @@ class PartitionLog:
         """What a read_committed consumer may read up to; the high watermark while no transaction
         is open."""
         return self.producers.last_stable_offset(high_watermark)
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """What a reader of committed data must know who has just read [start_offset, end_offset):
+        to be asked in the turn of the read, before compaction takes aborted data away."""
+        if start_offset >= end_offset:
+            return []
+        number = max(0, bisect_right(self._bases, start_offset) - 1)
+        return aborted_in(
+            (segment.transactions for segment in self._segments[number:]), start_offset, end_offset
+        )
 
     # Cutting, closing.
 

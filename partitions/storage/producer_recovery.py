@@ -2,13 +2,16 @@
 
 From the newest usable `.snapshot` at or below the end, the batches above it are applied. A snapshot
 holds one batch per producer, so the windows are refilled from the batches just below it.
+
+What a walk of recovery could not know is filled in on the way: the transaction indexes of segments
+that were walked. Then the states must be those at the first such segment, not the newest ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from ...seam import Disk, read_file
 from ...wire.records import BatchHeader
@@ -56,16 +59,25 @@ def producer_batch(header: BatchHeader, base_offset: int) -> ProducerBatch:
 
 
 async def rebuild_producers(
-    disk: Disk, directory: str, segments: Sequence[Segment], end_offset: int
+    disk: Disk,
+    directory: str,
+    segments: Sequence[Segment],
+    end_offset: int,
+    *,
+    expire: Callable[[ProducerStates], None] = lambda _: None,
 ) -> ProducerStates:
     """The state of all batches below `end_offset`, which ends the log `segments`.
 
-    Damaged snapshots, and such that claim offsets beyond the end, are removed.
+    Snapshots that are damaged, that claim offsets beyond the end (RULES C2: the loss of power took
+    what they counted), or that belong to no segment any more are removed. `expire` is applied to
+    what a snapshot held: it may be old.
     """
-    states = _newest_snapshot(disk, directory, end_offset)
+    unknown = [segment.base_offset for segment in segments if not segment.transactions.known]
+    states = _newest_snapshot(disk, directory, min([end_offset, *unknown]), end_offset)
     if states is None:
         states = ProducerStates(segments[0].base_offset)
     else:
+        expire(states)
         states.refill_windows(
             [
                 producer_batch(batch.header, batch.header.base_offset)
@@ -76,19 +88,44 @@ async def rebuild_producers(
     async for segment, batch in walk(segments, states.map_end_offset):
         apply_batch(states, segment, batch)
     states.map_end_offset = end_offset
+    await _store_transactions(segments)
+    _remove_strays(disk, directory, segments)
     return states
 
 
-def _newest_snapshot(disk: Disk, directory: str, end_offset: int) -> ProducerStates | None:
+def _newest_snapshot(
+    disk: Disk, directory: str, limit: int, end_offset: int
+) -> ProducerStates | None:
+    """The newest whole one at or below `limit`."""
     for offset in reversed(snapshot_offsets(disk, directory)):
         path = snapshot_path(directory, offset)
-        if offset <= end_offset:
+        if limit < offset <= end_offset:
+            continue
+        if offset <= limit:
             try:
                 return ProducerStates.load(read_file(disk, path), offset)
             except SnapshotDamaged as damage:
                 logger.warning("%s is damaged (%s): the one before it is used", path, damage)
         disk.remove(path)
     return None
+
+
+async def _store_transactions(segments: Sequence[Segment]) -> None:
+    """The rebuilt transaction indexes are known now; those of sealed segments go to the device."""
+    for number, segment in enumerate(segments):
+        if not segment.transactions.known:
+            segment.transactions.known = True
+            if number + 1 < len(segments):
+                await segment.store_transactions()
+
+
+def _remove_strays(disk: Disk, directory: str, segments: Sequence[Segment]) -> None:
+    """As Kafka: a snapshot lives as long as the segment that begins at its offset, and the newest
+    one in any case."""
+    bases = {segment.base_offset for segment in segments}
+    for offset in snapshot_offsets(disk, directory)[:-1]:
+        if offset not in bases:
+            disk.remove(snapshot_path(directory, offset))
 
 
 def apply_batch(states: ProducerStates, segment: Segment, batch: PlacedBatch) -> None:
@@ -99,7 +136,9 @@ def apply_batch(states: ProducerStates, segment: Segment, batch: PlacedBatch) ->
     if header.is_control:
         marker = read_marker(segment, batch)
         if marker is not None:
-            states.apply_marker(marker)
+            _, completed = states.apply_marker(marker)
+            if not segment.transactions.known:
+                segment.note_completed(completed)
     else:
         states.apply(producer_batch(header, header.base_offset))
 

@@ -127,6 +127,9 @@ class CompletedTransaction(NamedTuple):
     last_offset: int
     """Offset of the marker."""
     aborted: bool
+    last_stable_offset: int
+    """Where the oldest other transaction still open began, else behind the marker. The watermark
+    has no part in it: entries of the transaction index must be the same on every replica."""
 
 
 class Undo(NamedTuple):
@@ -260,10 +263,14 @@ class ProducerStates:
         entry = old or _UNKNOWN
         completed = None
         if entry.transaction_first_offset != NO_OFFSET:
-            completed = CompletedTransaction(
-                marker.producer_id, entry.transaction_first_offset, marker.offset, marker.aborted
-            )
             self._ongoing.pop(entry.transaction_first_offset, None)
+            completed = CompletedTransaction(
+                marker.producer_id,
+                entry.transaction_first_offset,
+                marker.offset,
+                marker.aborted,
+                next(iter(self._ongoing), marker.offset + 1),
+            )
             self._unreplicated[completed.first_offset] = completed
         self._entries[marker.producer_id] = ProducerEntry(
             marker.producer_epoch,

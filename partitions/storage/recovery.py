@@ -147,6 +147,8 @@ class _Recovery:
                 segment.thaw_indexes()
             return
         segment.clear_indexes()
+        segment.transactions.known = False
+        segment.transactions.has_file = self._disk.exists(segment.transactions.table.path)
         await self._walk_segment(segment, next_base)
         if next_base is not None:
             self._rebuilt.append(segment)
@@ -328,7 +330,7 @@ class _Recovery:
         for segment in self._rebuilt:
             if segment in self._segments[:-1]:
                 segment.seal_indexes()
-                for path in segment.index_paths():
+                for path in segment.written_indexes():
                     await self._files.sync(path)
                 segment.freeze_indexes()
         for offset in snapshot_offsets(self._disk, self._directory):

@@ -16,12 +16,15 @@ from .log_config import LogConfig
 from .offset_index import SUFFIX as INDEX_SUFFIX
 from .offset_index import OffsetIndex
 from .open_files import OpenFiles
+from .producer_states import CompletedTransaction
 from .time_index import NO_TIMESTAMP, TimeIndex
 from .time_index import SUFFIX as TIME_INDEX_SUFFIX
+from .transaction_index import SUFFIX as TRANSACTION_INDEX_SUFFIX
+from .transaction_index import AbortedTransaction, TransactionIndex
 from .values import LogRead
 
 LOG_SUFFIX = ".log"
-SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex")
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 """The files that make a segment; only the first is always there."""
 
 IN_USE = ""
@@ -78,6 +81,7 @@ class Segment:
         "size",
         "state",
         "time_index",
+        "transactions",
     )
 
     def __init__(
@@ -118,6 +122,11 @@ class Segment:
     def index_paths(self) -> tuple[str, str]:
         return self.path(INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
 
+    def written_indexes(self) -> list[str]:
+        """Paths of what `seal_indexes` wrote."""
+        extra = [self.transactions.table.path] if self.transactions.has_file else []
+        return [*self.index_paths(), *extra]
+
     def paths(self) -> list[str]:
         """Of all files that the segment may have, the `.log` first."""
         return [self.path(suffix) for suffix in SEGMENT_SUFFIXES]
@@ -152,6 +161,7 @@ class Segment:
         limit = self._config.segment_index_bytes
         self.offset_index = OffsetIndex.new(index_path, self.base_offset, limit, self._files)
         self.time_index = TimeIndex.new(time_index_path, self.base_offset, limit, self._files)
+        self.transactions = TransactionIndex.new(self.path(TRANSACTION_INDEX_SUFFIX), self._files)
         self.bytes_since_index = 0
 
     def open_indexes(self) -> None:
@@ -162,6 +172,9 @@ class Segment:
             index_path, self.base_offset, limit, self._files, log_size=self.size
         )
         self.time_index = TimeIndex.open(time_index_path, self.base_offset, limit, self._files)
+        self.transactions = TransactionIndex.open(
+            self.path(TRANSACTION_INDEX_SUFFIX), self.base_offset, self._files
+        )
         self._check_last_entry()
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
 
@@ -199,6 +212,18 @@ class Segment:
         self.bytes_since_index += size
         self.size = position + size
         self.next_offset = last_offset + 1
+
+    def note_completed(self, completed: CompletedTransaction | None) -> None:
+        """What the marker in the batch just noted ended."""
+        if completed is not None and completed.aborted:
+            self.transactions.append(
+                AbortedTransaction(
+                    producer_id=completed.producer_id,
+                    first_offset=completed.first_offset,
+                    last_offset=completed.last_offset,
+                    last_stable_offset=completed.last_stable_offset,
+                )
+            )
 
     def must_roll_before(
         self, size: int, last_offset: int, max_timestamp: int, now_ms: int
@@ -238,6 +263,7 @@ class Segment:
         """Forget the batches noted since `mark`; their bytes are the caller's to cut."""
         self.offset_index.truncate(mark.size)
         self.time_index.truncate(mark.next_offset)
+        self.transactions.truncate(mark.next_offset)
         (
             self.size,
             self.next_offset,
@@ -249,20 +275,30 @@ class Segment:
         self._starts.clear()
 
     def seal_indexes(self) -> None:
-        """Enter the newest timestamp and write both index files (not synced)."""
+        """Enter the newest timestamp and write the index files (not synced)."""
         self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
         self.offset_index.table.write()
         self.time_index.table.write()
+        self.transactions.write()
 
     def freeze_indexes(self) -> None:
-        """Both files are synced: the memory is no longer needed."""
+        """The files are synced: the memory is no longer needed."""
         self.offset_index.table.freeze()
         self.time_index.table.freeze()
+        self.transactions.freeze()
         self._starts.clear()
+
+    async def store_transactions(self) -> None:
+        """Of a sealed segment whose transaction index was rebuilt after the others."""
+        self.transactions.write()
+        if self.transactions.has_file:
+            await self._files.sync(self.transactions.table.path)
+        self.transactions.freeze()
 
     def thaw_indexes(self) -> None:
         self.offset_index.table.thaw()
         self.time_index.table.thaw()
+        self.transactions.table.thaw()
 
     def change_state(self, disk: Disk, state: str) -> None:
         """Rename the files, where the last one to come or the first one to go is the `.log`: a
@@ -276,6 +312,7 @@ class Segment:
                 disk.rename(old, new)
         self.log_path = self.path(LOG_SUFFIX)
         self.offset_index.table.path, self.time_index.table.path = self.index_paths()
+        self.transactions.table.path = self.path(TRANSACTION_INDEX_SUFFIX)
 
     def remove(self, disk: Disk) -> None:
         """The `.log` first: what is then left over is an orphan, and orphans go at start."""
@@ -393,6 +430,7 @@ class Segment:
         for batch in self.scan(last_entry.position):
             self.next_offset = batch.header.next_offset
         self.time_index.truncate(self.next_offset)
+        self.transactions.truncate(self.next_offset)
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         newest = self.offset_index.lookup(self.offset_of_max_timestamp).position
         for _, header, _ in self.scan(newest):

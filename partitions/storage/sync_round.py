@@ -32,7 +32,7 @@ class SyncRound:
     async def sync(self) -> None:
         for segment in self.sealed:
             segment.seal_indexes()
-            for path in (segment.log_path, *segment.index_paths()):
+            for path in (segment.log_path, *segment.written_indexes()):
                 await self.files.sync(path)
         for offset, snapshot in self.snapshots:
             path = snapshot_path(self.directory, offset)
