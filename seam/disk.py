@@ -47,6 +47,10 @@ class File(Protocol):
 
     def size(self) -> int: ...
 
+    def modified_ms(self) -> int:
+        """Wall time of the last change of its content (or its making), in ms since the epoch."""
+        ...
+
     def truncate(self, size: int) -> None: ...
 
     def preallocate(self, size: int) -> None:

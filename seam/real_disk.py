@@ -84,6 +84,9 @@ class RealFile:
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 
+    def modified_ms(self) -> int:
+        return os.fstat(self._fd).st_mtime_ns // 1_000_000
+
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
 

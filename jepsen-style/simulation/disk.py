@@ -65,12 +65,18 @@ class SimDisk:
         if self._loop.dead:
             raise SimKilled
 
+    def now_ms(self) -> int:
+        return int(self._host.wall_time() * 1000)
+
     # seam.Disk
 
     def open(self, path: str, *, create: bool = False) -> File:
         creates = create and self.drive.find(path) is None
         self.enter("create" if creates else "open", path, NAME_CHANGE_S if creates else SYSCALL_S)
-        return SimFile(self, path, self.drive.open_file(path, create=create))
+        node = self.drive.open_file(path, create=create)
+        if creates:
+            node.modified_ms = self.now_ms()
+        return SimFile(self, path, node)
 
     def lock(self, path: str) -> DiskLock:
         self.enter("lock", path, SYSCALL_S)
@@ -160,6 +166,7 @@ class SimFile:
         fitting = data[: max(0, len(data) - missing)] if missing else data
         if fitting:
             self._node.write(position, fitting)
+            self._node.modified_ms = self._disk.now_ms()
         if missing:
             raise self._error(errno.ENOSPC)
 
@@ -171,9 +178,14 @@ class SimFile:
         self._enter("size")
         return len(self._node.cached)
 
+    def modified_ms(self) -> int:
+        self._enter("modified_ms")
+        return self._node.modified_ms
+
     def truncate(self, size: int) -> None:
         self._enter("truncate", size=size)
         self._node.resize(size)
+        self._node.modified_ms = self._disk.now_ms()
 
     def preallocate(self, size: int) -> None:
         self._enter("preallocate", size=size)

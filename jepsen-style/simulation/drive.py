@@ -79,11 +79,13 @@ def _apply(image: bytearray, change: _Write | _Resize) -> None:
 class FileNode:
     """A file without its name."""
 
-    __slots__ = ("_first", "_waiting", "cached", "durable")
+    __slots__ = ("_first", "_waiting", "cached", "durable", "modified_ms")
 
     def __init__(self) -> None:
         self.cached = bytearray()
         self.durable = bytearray()
+        self.modified_ms = 0
+        """Wall time of the last change; kept by who changes it."""
         self._waiting: list[_Write | _Resize] = []
         self._first = 0
         """Number of the first waiting change, counted from the file's creation."""

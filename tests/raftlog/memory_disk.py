@@ -167,6 +167,9 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.content)
 
+    def modified_ms(self) -> int:
+        return 0
+
     def truncate(self, size: int) -> None:
         self._disk.effect()
         self._change(-1 - size, b"")

@@ -253,6 +253,20 @@ def test_names(bench: Bench) -> None:
     bench.run(check)
 
 
+def test_a_file_says_when_it_was_last_changed(bench: Bench) -> None:
+    async def check(disk: Disk) -> None:
+        file = disk.open(bench.path("file"), create=True)
+        made = file.modified_ms()
+        assert made > 1_600_000_000_000
+        file.append([b"a"])
+        assert file.modified_ms() >= made
+        changed = file.modified_ms()
+        disk.rename(bench.path("file"), bench.path("renamed"))
+        assert disk.open(bench.path("renamed")).modified_ms() == changed
+
+    bench.run(check)
+
+
 def test_rename_replaces_a_file_and_moves_a_directory(bench: Bench) -> None:
     async def check(disk: Disk) -> None:
         await write_file_atomically(disk, bench.path("old"), b"old")

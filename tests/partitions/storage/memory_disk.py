@@ -30,6 +30,7 @@ class Inode:
     durable: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)
     """(position, bytes) of a write or (size, None) of a truncation, in order."""
+    modified_ms: int = 0
 
 
 @dataclass(eq=False)
@@ -73,6 +74,7 @@ class MemoryFile:
 
     def _write(self, position: int, data: bytes) -> None:
         inode = self._live()
+        inode.modified_ms = self._disk.now_ms
         room = self._disk.room()
         if room is not None and len(data) > room:
             _apply(inode.data, position, data[:room])
@@ -98,6 +100,9 @@ class MemoryFile:
 
     def size(self) -> int:
         return len(self._live().data)
+
+    def modified_ms(self) -> int:
+        return self._live().modified_ms
 
     def truncate(self, size: int) -> None:
         self._live()
@@ -152,6 +157,8 @@ class MemoryDisk:
         """(kind, path) -> errno to raise, or None."""
         self.on_wait: Callable[[], None] | None = None
         """Called inside each sync: what happens while the device works."""
+        self.now_ms = 0
+        """Wall time, for what files say of their last change."""
         self._locks: dict[str, None] = {}
 
     # Faults.
@@ -246,7 +253,7 @@ class MemoryDisk:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             self.step("create", path)
-            node = Inode()
+            node = Inode(modified_ms=self.now_ms)
             folder, name = self._split(path)
             self._record(folder, {name: node})
         assert isinstance(node, Inode)
