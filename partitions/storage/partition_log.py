@@ -49,6 +49,7 @@ from .open_files import OpenFiles
 from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
 from .producer_states import Origin, ProducerStates
 from .recovery import Recovered, recover
+from .retention import Outlived, outlived
 from .segment import Segment
 from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
@@ -112,6 +113,7 @@ class PartitionLog:
         """All below is on the device, in both modes; recovery has just made it so."""
         if self.damage is not None:
             self.recovery_point = self.damage.offset
+        self._draw_jitter(self._segments[-1])
         self._synced_mode = config.synced
         """Fixed for the life of the log (RULES C1)."""
         self.on_synced: Callable[[int], None] | None = None
@@ -130,6 +132,8 @@ class PartitionLog:
         self._directory_changes = 0
         self._directory_synced = 0
         self._notified_offset = self.synced_offset
+        self._future_segment: int | None = None
+        """Base offset of the one last warned of."""
         self._refuse: str | None = None
         """Why appends are refused now."""
         self._exclusive = asyncio.Lock()
@@ -370,13 +374,17 @@ class PartitionLog:
             segment = Segment.create(self.directory, base_offset, self._files, self.config, now_ms)
         except OSError as error:
             raise StorageFailed(f"{self}: no new segment at {base_offset}: {error}") from error
-        if self._rng is not None and self.config.segment_jitter_ms > 0:
-            segment.jitter_ms = self._rng.randrange(self.config.segment_jitter_ms)
+        self._draw_jitter(segment)
         self._sealed.append(self._active)
         self._snapshots.append((base_offset, self.producers.snapshot()))
         self._directory_changes += 1
         self._use_segments([*self._segments, segment])
         return segment
+
+    def _draw_jitter(self, segment: Segment) -> None:
+        """Partitions made together need not roll together (segment.jitter.ms)."""
+        if self._rng is not None and self.config.segment_jitter_ms > 0:
+            segment.jitter_ms = self._rng.randrange(self.config.segment_jitter_ms)
 
     def _use_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
@@ -507,6 +515,8 @@ class PartitionLog:
         self._epochs_written = round_.epoch_changes
         self._directory_synced = round_.directory_changes
         self.recovery_point = max(self.recovery_point, round_.end_offset)
+        if round_.sealed and not self._exclusive.locked():
+            self._delete_below_start()
         self._notify()
 
     def _notify(self) -> None:
@@ -739,11 +749,59 @@ class PartitionLog:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         async with self._exclusive:
-            if self._refuse is None:
-                self._delete_below_start()
+            self._delete_below_start()
+
+    async def delete_outlived(self, *, high_watermark: int) -> Outlived:
+        """Retention: see `outlived`. Moves the log start; what cannot go yet goes later."""
+        now_ms = self._clock.now_ms()
+        found = outlived(
+            self._segments,
+            self.config,
+            log_start_offset=self.log_start_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+        self._warn_of_future(found.blocked_by_future)
+        if found.count == 0 or self._refuse is not None or self.damage is not None:
+            return found
+        if found.count == len(self._segments):
+            try:
+                self._roll(self.log_end_offset, now_ms)
+            except StorageFailed as failed:  # No room: the others can go all the same.
+                logger.warning("%s: the last segment stays: %s", self, failed)
+            self._commit.request()
+        first_kept = min(found.count, len(self._segments) - 1)
+        start_offset = max(self.log_start_offset, self._bases[first_kept])
+        if found.count > found.below_start:
+            logger.info(
+                "%s: retention moves the start from %d to %d (segments by size %d, by age %d)",
+                self,
+                self.log_start_offset,
+                start_offset,
+                found.by_size,
+                found.by_age,
+            )
+        self.log_start_offset = start_offset
+        self.epochs.truncate_from_start(start_offset)
+        async with self._exclusive:
+            self._delete_below_start()
+        return found
+
+    def _warn_of_future(self, base_offset: int | None) -> None:
+        if base_offset is not None and base_offset != self._future_segment:
+            logger.warning(
+                "%s: segment %d holds a record from the future: it and those behind it are not "
+                "deleted by age (retention.ms)",
+                self,
+                base_offset,
+            )
+        self._future_segment = base_offset
 
     def _delete_below_start(self) -> None:
-        """Segments wholly below the log start go. Those not synced yet go another time."""
+        """Segments wholly below the log start go; one that is not synced yet goes after its sync,
+        so that the segment behind it is sure to be there after a loss of power."""
+        if self._refuse is not None or self.damage is not None:
+            return
         keep = bisect_right(self._bases, self.log_start_offset) - 1
         doomed = self.synced_segments[:keep]
         # Oldest first, and out of the list one by one: a crash in between, and a disk that

@@ -139,6 +139,7 @@ class _Recovery:
     async def _open_segment(self, base_offset: int, next_base: int | None) -> None:
         segment = Segment(self._directory, base_offset, self._files, self._config)
         segment.size = segment.file().size()
+        # As in Kafka; what was written before is older, but by how much nothing tells.
         segment.created_at_ms = self._now_ms
         self._segments.append(segment)
         synced = next_base is not None and next_base <= self._recovery_point

@@ -246,6 +246,12 @@ class Segment:
             or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
         )
 
+    def newest_ms(self) -> int:
+        """Its largest timestamp; where records bear none, when the file was last written."""
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self.file().modified_ms()
+
     def use_config(self, config: LogConfig) -> None:
         self._config = config
 
