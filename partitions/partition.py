@@ -522,6 +522,11 @@ class Partition:
         if state is self.follower and offset > self.log.log_start_offset:
             await self.log.advance_log_start(offset)
 
+    async def delete_outlived(self) -> None:
+        """Retention by this replica itself, leader or follower, below the watermark it knows."""
+        if not self.closed and self.role is not Role.OFFLINE and not self._cuts_running:
+            await self.log.delete_outlived(high_watermark=self.high_watermark)
+
     def read_local(self, offset: int, max_bytes: int) -> LogRead:
         """Up to the log's end, for this node's own coordinators. Raises OffsetOutOfRange."""
         return self.log.read(

@@ -162,6 +162,7 @@ class Replicas:
         self._scope.spawn(self._isr_sender.run(), name="send ISR proposals")
         self._scope.spawn(self._watch_lag(), name="watch ISR members")
         self._scope.spawn(self._checkpoint_regularly(), name="checkpoint high watermarks")
+        self._scope.spawn(self._delete_outlived_regularly(), name="retention")
         if self._image is not None:
             self._host_assigned(self._image)
             self._maybe_register()
@@ -418,6 +419,16 @@ class Replicas:
         while True:
             await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
             await self._directory.checkpoint(self._high_watermarks())
+
+    async def _delete_outlived_regularly(self) -> None:
+        """Retention, one log at a time, each in a turn of the loop of its own (RULES F1)."""
+        interval = self._config.retention_check_interval_ms / 1000
+        await asyncio.sleep(min(interval, FIRST_RETENTION_CHECK_SECONDS))
+        while True:
+            for partition in list(self._hosted.values()):
+                await partition.delete_outlived()
+                await asyncio.sleep(0)
+            await asyncio.sleep(interval)
 
     def _high_watermarks(self) -> dict[Key, int]:
         return {key: partition.high_watermark for key, partition in self._hosted.items()}

@@ -38,6 +38,8 @@ class ReplicationConfig:
     in-sync replica in their own rack (KIP-392)."""
     checkpoint_interval_ms: int = 5_000
     """`replica.high.watermark.checkpoint.interval.ms`."""
+    retention_check_interval_ms: int = 300_000
+    """`log.retention.check.interval.ms`."""
     alter_partition_timeout_ms: int = 2_000
     """An AlterPartition without an answer by then is sent again."""
     max_waiting_produces: int = 20_000
@@ -65,4 +67,5 @@ _KAFKA_NAMES = {
     "max.incremental.fetch.session.cache.slots": "session_cache_slots",
     "min.incremental.fetch.session.eviction.ms": "session_eviction_ms",
     "replica.high.watermark.checkpoint.interval.ms": "checkpoint_interval_ms",
+    "log.retention.check.interval.ms": "retention_check_interval_ms",
 }
