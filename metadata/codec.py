@@ -26,6 +26,7 @@ from .commands import (
     NewController,
     PinVoterDirectory,
     RegisterBroker,
+    ReplicasLost,
     SetControlledShutdown,
     UnfenceBroker,
     UnregisterBroker,
@@ -55,6 +56,7 @@ _KINDS: Mapping[int, type[Command]] = MappingProxyType(
         14: PinVoterDirectory,
         15: FeatureLevel,
         16: Digest,
+        17: ReplicasLost,
     }
 )
 """Numbers are never used again for another command."""

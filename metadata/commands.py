@@ -10,7 +10,7 @@ How a command behaves when its sender cannot know whether it happened and sends 
 * compare-and-set: AlterPartition (partition epoch), AlterConfigs (the settings it was computed
   from), CreatePartitions (the count), PinVoterDirectory (the pin), NewController (the term);
 * idempotent: FenceBroker, UnfenceBroker, SetControlledShutdown (broker epoch), RegisterBroker
-  (incarnation id), UnregisterBroker, ElectLeaders, FeatureLevel, Digest;
+  (incarnation id), UnregisterBroker, ElectLeaders, ReplicasLost, FeatureLevel, Digest;
 * repeatable at the price of an unused block: AllocateProducerIds;
 * neither: CreateTopics, DeleteTopics. These carry an `Origin`, and the image remembers the result.
 
@@ -183,6 +183,16 @@ class ElectLeaders:
 
 
 @frozen
+class ReplicasLost:
+    """A broker's own logs of these partitions lack what they once held (RULES C1)."""
+
+    controller_epoch: int
+    broker_id: int
+    broker_epoch: int
+    partitions: tuple[PartitionId, ...]
+
+
+@frozen
 class TopicConfigs:
     """All settings of a topic, replacing `before` (compare-and-set)."""
 
@@ -259,6 +269,7 @@ Command = (
     | CreatePartitions
     | AlterPartition
     | ElectLeaders
+    | ReplicasLost
     | AlterConfigs
     | AllocateProducerIds
     | PinVoterDirectory

@@ -17,6 +17,9 @@ from ..seam import frozen
 NO_LEADER = -1
 """`PartitionImage.leader` while no eligible replica lives."""
 
+LOST_DIRECTORY = UUID(int=1)
+"""Kafka's directory id for replicas whose disk is gone (KIP-858): how a broker says so."""
+
 
 def _empty() -> Mapping[Any, Any]:
     return MappingProxyType({})

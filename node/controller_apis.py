@@ -14,6 +14,7 @@ METHODS: Mapping[ApiKey, str] = MappingProxyType(
         ApiKey.BROKER_REGISTRATION: "register_broker",
         ApiKey.BROKER_HEARTBEAT: "heartbeat",
         ApiKey.ALTER_PARTITION: "alter_partition",
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS: "assign_replicas_to_dirs",
         ApiKey.ALLOCATE_PRODUCER_IDS: "allocate_producer_ids",
         ApiKey.CREATE_TOPICS: "create_topics",
         ApiKey.DELETE_TOPICS: "delete_topics",

@@ -19,6 +19,10 @@ from ..metadata.machine import MetadataMachine
 from ..partitions import PeerLost
 from ..wire import ApiKey, ErrorCode, Message, api
 from ..wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ..wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from .peers import InternodePeer, Peers
 
 logger = logging.getLogger(__name__)
@@ -112,13 +116,25 @@ class ControllerClient:
     async def alter_partition(
         self, request: AlterPartitionRequest, deadline: float
     ) -> AlterPartitionResponse | None:
-        """`partitions.peer.AlterPartitionSender`: None when nothing is known of the outcome."""
+        """`partitions.peer.ControllerLink`: None when nothing is known of the outcome."""
         try:
             response = await self.ask(ApiKey.ALTER_PARTITION, request, deadline)
         except ControllerUnavailable as error:
             logger.debug("AlterPartition: %s", error)
             return None
         assert isinstance(response, AlterPartitionResponse)
+        return response
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, deadline: float
+    ) -> AssignReplicasToDirsResponse | None:
+        """`partitions.peer.ControllerLink`: None when nothing is known of the outcome."""
+        try:
+            response = await self.ask(ApiKey.ASSIGN_REPLICAS_TO_DIRS, request, deadline)
+        except ControllerUnavailable as error:
+            logger.debug("AssignReplicasToDirs: %s", error)
+            return None
+        assert isinstance(response, AssignReplicasToDirsResponse)
         return response
 
     def on_leader(self, leader_id: int | None) -> None:

@@ -9,14 +9,14 @@ decide, `partition.py` carries out, `waiting_room.py` holds who must wait, `fetc
 leaders, `isr_sender.py` talks to the controller, and one file per Kafka API does the requests.
 """
 
-from .peer import AlterPartitionSender, Peer, PeerConnector, PeerLost
+from .peer import ControllerLink, Peer, PeerConnector, PeerLost
 from .replicas import AppendOutcome, Replicas
 from .replication_config import ReplicationConfig
 from .roles import OnLeadership, PartitionState, Refused, ReplicationCounters, Role
 
 __all__ = [
-    "AlterPartitionSender",
     "AppendOutcome",
+    "ControllerLink",
     "OnLeadership",
     "PartitionState",
     "Peer",

@@ -16,7 +16,7 @@ from uuid import UUID
 from ..wire import ErrorCode
 from ..wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from .isr_proposal import IsrProposal, ProposalVerdict, verdict_on
-from .peer import AlterPartitionSender
+from .peer import ControllerLink
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class IsrSender:
     def __init__(
         self,
         node_id: int,
-        sender: AlterPartitionSender,
+        sender: ControllerLink,
         *,
         broker_epoch: Callable[[], int],
         timeout_ms: int,

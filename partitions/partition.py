@@ -4,7 +4,7 @@
     OFFLINE  -> FOLLOWER  the image names another leader, or none
     FOLLOWER <-> LEADER   the image says so, in a larger leader epoch
     LEADER   -> LEADER    in a larger leader epoch: everything the old one promised is unknown
-    any      -> OFFLINE   the log is damaged and this replica may not act on it
+    any      -> OFFLINE   the log is damaged and somebody counts on this replica (RULES C1)
 
 A change of role happens between two turns of the loop, with one exception: while the log is being
 cut (`truncate`), images wait and the newest is taken up when the cut is done.
@@ -25,7 +25,7 @@ from .isr_proposal import IsrProposal, ProposalVerdict
 from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, ReplicaLostData
 from .replication_config import ReplicationConfig
 from .roles import PartitionState, Refused, ReplicationCounters, Role
-from .storage import Appended, LogRead, PartitionLog
+from .storage import Appended, LogRead, PartitionLog, StorageFailed
 from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -51,6 +51,8 @@ class Surroundings:
     propose_isr: Callable[[Partition, IsrProposal], None]
     on_role: Callable[[Partition], None]
     """The role or leader epoch has changed."""
+    mend: Callable[[Partition], None]
+    """Have `mend_to_lead` run soon."""
 
 
 @frozen
@@ -74,6 +76,8 @@ class Partition:
         self.leader_epoch = -1
         """Of the last image taken up."""
         self.closed = False
+        self._given_up = False
+        """Damaged, and an image has shown that nobody counts on it: whoever has it lead knows."""
         self.commit_room = OffsetRoom(surroundings.config.max_waiting_produces)
         """`acks=all`: waits for the high watermark."""
         self.synced_room = OffsetRoom(surroundings.config.max_waiting_produces)
@@ -164,8 +168,10 @@ class Partition:
         if self._wanted is None:
             return
         topic, image, brokers = self._wanted
-        if self.log.damage is not None and not self._may_mend(image):
+        if self.log.damage is not None and self._counted_on(image):
             self._go_offline(image)
+            if self._given_up and image.leader == self._around.node_id:
+                self._around.mend(self)
         elif image.leader == self._around.node_id:
             if self.leader is not None and self.leader_epoch == image.leader_epoch:
                 minimum = topic.min_insync_replicas
@@ -175,10 +181,12 @@ class Partition:
         elif self.follower is None or self.leader_epoch != image.leader_epoch:
             self._become_follower(image)
 
-    def _may_mend(self, image: PartitionImage) -> bool:
+    def _counted_on(self, image: PartitionImage) -> bool:
         """A damaged log is cut and filled again only when nobody counts on it (RULES C1)."""
         own = self._around.node_id
-        return own != image.leader and own not in image.isr and own not in image.elr
+        counted_on = own == image.leader or own in image.isr or own in image.elr
+        self._given_up |= not counted_on
+        return counted_on
 
     def _go_offline(self, image: PartitionImage) -> None:
         if self.role is not Role.OFFLINE or self.leader_epoch != image.leader_epoch:
@@ -494,6 +502,26 @@ class Partition:
         damage = self.log.damage
         if damage is not None and state is self.follower and not self._cuts_running:
             await self._cut(state, lambda: self.log.truncate_to(damage.offset))
+
+    async def mend_to_lead(self) -> None:
+        """An unclean election has chosen this damaged log, although the controller knew: what is
+        left of it is the truth from now on."""
+        damage = self.log.damage
+        if damage is None or self.closed or self._cuts_running:
+            return
+        self._cuts_running += 1
+        try:
+            await self.log.truncate_to(damage.offset)
+            self._around.counters.committed_records_cut += 1
+            logger.error("%s: %s; cut there, to lead by an unclean election", self, damage)
+        except StorageFailed as failed:
+            logger.error("%s is not mended: %s", self, failed)
+        finally:
+            self._cuts_running -= 1
+            if self._idle is not None:
+                self._idle.set_result(None)
+        if self.log.damage is None and not self.closed:
+            self._take_up_image()
 
     async def _cut(self, state: FollowerState, cut: Callable[[], Awaitable[None]]) -> None:
         before = self.log.log_end_offset

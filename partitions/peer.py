@@ -10,6 +10,10 @@ from typing import Protocol
 
 from ..wire import ApiKey
 from ..wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ..wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 
 
 class PeerLost(Exception):
@@ -37,11 +41,17 @@ class PeerConnector(Protocol):
         ...
 
 
-class AlterPartitionSender(Protocol):
+class ControllerLink(Protocol):
     """The way to the active controller, wherever it is now."""
 
     async def alter_partition(
         self, request: AlterPartitionRequest, deadline: float
     ) -> AlterPartitionResponse | None:
         """None: nothing is known of the outcome (lost, timed out, no controller found)."""
+        ...
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, deadline: float
+    ) -> AssignReplicasToDirsResponse | None:
+        """None: as above."""
         ...

@@ -31,10 +31,11 @@ from .fetcher import Fetchers, LeaderFetcher
 from .isr_proposal import IsrProposal
 from .isr_sender import IsrSender
 from .list_offsets import list_offsets
+from .loss_reports import LossReports
 from .offset_for_leader_epoch import offset_for_leader_epoch
 from .ordered_work import OrderedWork
 from .partition import Partition, Surroundings
-from .peer import AlterPartitionSender, PeerConnector
+from .peer import ControllerLink, PeerConnector
 from .produce import produce
 from .replication_config import ReplicationConfig
 from .roles import OnLeadership, PartitionState, Refused, ReplicationCounters, Role
@@ -62,6 +63,9 @@ OPEN_AGAIN_SECONDS = 1.0
 OWED_FOR_SECONDS = 5.0
 """How long a new leader expects its followers' first fetch any moment."""
 
+FIRST_RETENTION_CHECK_SECONDS = 30.0
+"""After the start (Kafka's log.initial.task.delay.ms): by then replicas know their watermark."""
+
 NO_BROKER_EPOCH = -1
 
 
@@ -84,7 +88,7 @@ class Replicas:
         disk: Disk,
         clock: Clock,
         rng: Random,
-        controller: AlterPartitionSender,
+        controller: ControllerLink,
         peers: PeerConnector,
         on_fatal: OnFatal,
     ) -> None:
@@ -113,6 +117,13 @@ class Replicas:
         self._work = OrderedWork(self._scope)
         self._opening = asyncio.Semaphore(OPENING_AT_ONCE)
         self._isr_sender = IsrSender(
+            node_id,
+            controller,
+            broker_epoch=lambda: self._broker_epoch,
+            timeout_ms=config.alter_partition_timeout_ms,
+            rng=rng,
+        )
+        self._losses = LossReports(
             node_id,
             controller,
             broker_epoch=lambda: self._broker_epoch,
@@ -149,6 +160,7 @@ class Replicas:
             counters=self.counters,
             propose_isr=self._propose_isr,
             on_role=self._on_role,
+            mend=self._mend,
         )
 
     # Life.
@@ -160,6 +172,7 @@ class Replicas:
             (stored.topic, stored.partition): stored for stored in self._directory.stored_logs()
         }
         self._scope.spawn(self._isr_sender.run(), name="send ISR proposals")
+        self._scope.spawn(self._losses.run(), name="report lost logs")
         self._scope.spawn(self._watch_lag(), name="watch ISR members")
         self._scope.spawn(self._checkpoint_regularly(), name="checkpoint high watermarks")
         self._scope.spawn(self._delete_outlived_regularly(), name="retention")
@@ -184,9 +197,10 @@ class Replicas:
         self._maybe_register()
 
     async def wait_recovered(self) -> None:
-        """Every log that the image gives this node is open, or is known not to open: the moment to
-        ask to be unfenced."""
+        """Every log that the image gives this node is open, or is known not to open, and the
+        controller knows of each that has lost data (RULES C1): the moment to ask to be unfenced."""
         await self._work.wait_idle()
+        await self._losses.wait_settled()
 
     def subscribe_leadership(self, on_leadership: OnLeadership) -> None:
         self._on_leadership.append(on_leadership)
@@ -273,6 +287,10 @@ class Replicas:
         for key in [key for key in self._stored if key not in self._assigned]:
             stored = self._stored.pop(key)
             self._work.enqueue(key, lambda stored=stored: self._set_aside(stored))  # type: ignore[misc]
+        for key in self._directory.lost_logs():
+            if key not in self._assigned:
+                # Nobody asks for it any more; a later log of that name is not damaged by this.
+                self._work.enqueue(key, lambda key=key: self._directory.delete_log(*key))  # type: ignore[misc]
 
     def _tell(self, partition: Partition) -> None:
         """Give it the newest image, if that is still about it."""
@@ -314,6 +332,7 @@ class Replicas:
         self._failed.pop(key, None)
         if log.damage is not None:
             logger.error("%s", log.damage)
+            self._losses.submit(topic_id, key[1])
         watermark = self._directory.high_watermarks.get(key, 0)
         partition = Partition(log, self._surroundings, watermark)
         self._hosted[key] = partition
@@ -388,6 +407,9 @@ class Replicas:
         for partition in [partition for partition, until in owed.items() if until <= now]:
             del owed[partition]
         return bool(owed)
+
+    def _mend(self, partition: Partition) -> None:
+        self._work.enqueue((partition.topic, partition.partition), partition.mend_to_lead)
 
     def _propose_isr(self, partition: Partition, proposal: IsrProposal) -> None:
         leader = partition.leader

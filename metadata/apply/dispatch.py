@@ -23,6 +23,7 @@ from ..commands import (
     NewController,
     PinVoterDirectory,
     RegisterBroker,
+    ReplicasLost,
     SetControlledShutdown,
     UnfenceBroker,
     UnregisterBroker,
@@ -40,7 +41,7 @@ from .brokers import (
 from .cluster import allocate_producer_ids, digest, feature_level, new_controller, pin_directory
 from .configs import alter_configs
 from .dedupe import remember, remembered
-from .leaders import alter_partition, elect_leaders
+from .leaders import alter_partition, elect_leaders, replicas_lost
 from .topics import create_partitions, create_topics, delete_topics
 
 Rule = Callable[[ClusterImage, int, Any], tuple[ClusterImage, Result]]
@@ -58,6 +59,7 @@ _LEVEL_1: Mapping[type[Command], Rule] = MappingProxyType(
         CreatePartitions: create_partitions,
         AlterPartition: alter_partition,
         ElectLeaders: elect_leaders,
+        ReplicasLost: replicas_lost,
         AlterConfigs: alter_configs,
         AllocateProducerIds: allocate_producer_ids,
         PinVoterDirectory: pin_directory,

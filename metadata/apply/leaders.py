@@ -1,9 +1,18 @@
-"""Changes of ISR and leader that somebody asks for (RULES D2, D3, D8; KIP-497, 903, 460)."""
+"""Changes of ISR and leader that somebody asks for (RULES C1, D2, D3, D8; KIP-497, 903, 460)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...wire import ErrorCode
-from ..commands import AlterPartition, ElectionType, ElectLeaders, IsrChange, PartitionId
+from ..commands import (
+    AlterPartition,
+    ElectionType,
+    ElectLeaders,
+    IsrChange,
+    PartitionId,
+    ReplicasLost,
+)
 from ..draft import ImageDraft
 from ..elections import ElectionRules, change_partition
 from ..image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
@@ -112,6 +121,51 @@ def _elect_unclean(draft: ImageDraft, topic: TopicImage, partition: PartitionIma
     after = change_partition(partition, rules)
     if after.leader == NO_LEADER:
         return Item(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is alive")
+    draft.put_partition(topic.name, after)
+    return Item(partition=after)
+
+
+def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> Applied:
+    """The broker's logs lack what they once held: out of ISR and ELR in both modes (RULES C1).
+
+    It comes back by fetching, like a replica that never had anything. Until then it is no last
+    known leader either; where the topic allows unclean elections it leads only if nobody else can.
+    """
+    broker = image.brokers.get(command.broker_id)
+    if broker is None or broker.broker_epoch != command.broker_epoch:
+        return image, refuse(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"broker {command.broker_id} is not registered with epoch {command.broker_epoch}",
+        )
+    draft = ImageDraft(image)
+    items = tuple(_lose(draft, command.broker_id, lost) for lost in command.partitions)
+    return draft.finish(), Result(items=items)
+
+
+def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
+    topic, partition = _find(draft, lost)
+    if topic is None:
+        return Item(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic {lost.topic_id}")
+    if partition is None or broker_id not in partition.replicas:
+        return Item(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{broker_id} is no replica")
+    rules = draft.rules(topic)
+    others = replace(rules, acceptable=lambda node: node != broker_id and rules.acceptable(node))
+    after = change_partition(
+        partition,
+        others,
+        isr=tuple(member for member in partition.isr if member != broker_id),
+        lost_data=broker_id,
+        lost_disk=True,
+    )
+    if after.leader == NO_LEADER and after is not partition:
+        elected = change_partition(after, rules)
+        # One step for the outside, though it took two; and whoever leads, leads in a new epoch.
+        leads = elected.leader != NO_LEADER or partition.leader != NO_LEADER
+        after = replace(
+            elected,
+            leader_epoch=partition.leader_epoch + leads,
+            partition_epoch=partition.partition_epoch + 1,
+        )
     draft.put_partition(topic.name, after)
     return Item(partition=after)
 

@@ -15,6 +15,10 @@ from ...wire.messages.allocate_producer_ids import (
 )
 from ...wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from ...wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ...wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from ...wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ...wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -41,6 +45,7 @@ from . import (
     fencing,
     isr,
     leaders,
+    lost_replicas,
     partitions,
     producer_ids,
     topic_creation,
@@ -167,6 +172,11 @@ class Controller:
         self, request: AlterPartitionRequest, version: int, deadline: float
     ) -> ControllerAnswer[AlterPartitionResponse]:
         return await isr.alter_partition(self._office, request, version, deadline)
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, version: int, deadline: float
+    ) -> ControllerAnswer[AssignReplicasToDirsResponse]:
+        return await lost_replicas.assign_replicas_to_dirs(self._office, request, version, deadline)
 
     async def register_broker(
         self, request: BrokerRegistrationRequest, version: int, deadline: float

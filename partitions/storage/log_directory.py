@@ -122,9 +122,12 @@ class LogDirectory:
 
         self._stored = {stored.key: stored for stored in self._find_logs()}
         self._unopened = dict.fromkeys(self._stored)
+        self._damaged = False
+        """A log was closed with damage that nobody has mended."""
         self._recovery_points = self._read(RECOVERY_POINTS)
-        self._log_start_offsets = self._read(LOG_START_OFFSETS)
-        self.high_watermarks = self._read(HIGH_WATERMARKS)
+        """Also of logs whose folder is gone: made again, they are damaged, not new (RULES C1)."""
+        self._log_start_offsets = self._of_stored(self._read(LOG_START_OFFSETS))
+        self.high_watermarks = self._of_stored(self._read(HIGH_WATERMARKS))
         """As read at start (replication-offset-checkpoint)."""
 
     # The directory itself.
@@ -200,12 +203,14 @@ class LogDirectory:
         return sorted(found, key=lambda stored: stored.key)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
-        """Entries of logs that are there. A damaged file costs a longer recovery, nothing else."""
+        """A damaged file costs a longer recovery, nothing else."""
         try:
-            offsets = read_offsets(self._disk, f"{self.path}/{name}")
+            return dict(read_offsets(self._disk, f"{self.path}/{name}"))
         except CheckpointDamaged as reason:
             logger.warning("%s/%s is damaged and ignored: %s", self.path, name, reason)
             return {}
+
+    def _of_stored(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {key: offset for key, offset in offsets.items() if key in self._stored}
 
     # The logs.
@@ -213,6 +218,13 @@ class LogDirectory:
     def stored_logs(self) -> list[StoredLog]:
         """Partition folders that are not deleted, sorted by topic and partition."""
         return sorted(self._stored.values(), key=lambda stored: stored.key)
+
+    def lost_logs(self) -> list[TopicPartition]:
+        """Logs that the checkpoint knows and whose folder is gone, sorted. Creating one again gives
+        a log with `damage`; `delete_log` forgets it."""
+        return sorted(
+            key for key, end in self._recovery_points.items() if end and key not in self._stored
+        )
 
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
         """The logs opened or created and not deleted; a read-only view."""
@@ -272,10 +284,10 @@ class LogDirectory:
         Nothing happens when there is none."""
         key = topic, partition
         stored = self._stored.pop(key, None)
-        if stored is None:
-            return
         log = self._logs.pop(key, None)
         await self._forget(key)
+        if stored is None:
+            return
         if log is not None:
             await log.delete()
         else:
@@ -328,7 +340,9 @@ class LogDirectory:
 
     def _take_offsets(self) -> None:
         for key, log in self._logs.items():
-            self._recovery_points[key] = log.recovery_point
+            if log.damage is None:
+                # Otherwise the next start would take the damage for an ordinary torn tail.
+                self._recovery_points[key] = log.recovery_point
             self._log_start_offsets[key] = log.log_start_offset
 
     async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -350,16 +364,21 @@ class LogDirectory:
         """Write, sync and close every log, then write the checkpoints."""
         for log in list(self._logs.values()):
             await log.close()
+            self._damaged |= log.damage is not None
         await self.checkpoint({})
         self._logs.clear()
 
     async def write_clean_marker(self, broker_epoch: int) -> bool:
         """The stop is orderly: call last, after `close_logs`. False, and no marker, when a log was
-        never opened since start-up: its recovery has not run (RULES C7, KAFKA-15375)."""
+        never opened since start-up, so that its recovery has not run (RULES C7, KAFKA-15375), or
+        when one is damaged still: the next start must find that out again (RULES C1)."""
         if self._logs:
             raise RuntimeError(f"{len(self._logs)} logs are still open")
         if self._unopened and not self.clean:
             logger.warning("no clean-shutdown marker: %d logs not recovered", len(self._unopened))
+            return False
+        if self._damaged:
+            logger.warning("no clean-shutdown marker: a log is damaged")
             return False
         await write_file_atomically(
             self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)

@@ -26,6 +26,7 @@ from logboat.metadata.commands import (
     Origin,
     PartitionId,
     PinVoterDirectory,
+    ReplicasLost,
     SetControlledShutdown,
     TopicConfigs,
     UnfenceBroker,
@@ -60,6 +61,7 @@ class Walk:
             self._alter_isr,
             self._alter_isr,
             self._elect,
+            self._lose,
             self._alter_configs,
             self._rare,
         )
@@ -170,6 +172,14 @@ class Walk:
         wanted = PartitionId(self.cluster.image.topics[name].topic_id, self.rng.randint(0, 3))
         election = self.rng.choice((ElectionType.PREFERRED,) * 5 + (ElectionType.UNCLEAN,))
         return ElectLeaders(self.cluster.epoch, election, (wanted,))
+
+    def _lose(self) -> Command | None:
+        name = self._topic()
+        if name is None:
+            return None
+        node_id = self._broker()
+        lost = PartitionId(self.cluster.image.topics[name].topic_id, self.rng.randint(0, 3))
+        return ReplicasLost(self.cluster.epoch, node_id, self._epoch_of(node_id), (lost,))
 
     def _alter_configs(self) -> Command | None:
         name = self._topic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logboat.metadata.commands import ElectionType, ElectLeaders, PartitionId
+from logboat.metadata.commands import ElectionType, ElectLeaders, PartitionId, ReplicasLost
 from logboat.metadata.image import NO_LEADER
 from logboat.metadata.results import Item
 from logboat.wire import ErrorCode
@@ -136,3 +136,69 @@ def test_unclean_election_without_any_living_replica_is_refused(cluster: Cluster
         cluster.fence(node_id)
     item = elect(cluster, ElectionType.UNCLEAN, 0)[0]
     assert item.error == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+
+def lose(cluster: Cluster, broker_id: int, *, broker_epoch: int | None = None) -> Item:
+    """The broker reports that its log of partition 0 lacks what it once held."""
+    epoch = cluster.broker(broker_id).broker_epoch if broker_epoch is None else broker_epoch
+    lost = (PartitionId(topic_id("t"), 0),)
+    result = cluster.apply(ReplicasLost(cluster.epoch, broker_id, epoch, lost))
+    return result.items[0] if result.items else Item(result.error)
+
+
+def test_c1_replica_that_reports_damage_leaves_isr_and_elr(cluster: Cluster) -> None:
+    """In synced mode, where a restart alone would have left it eligible."""
+    cluster.change_isr(1, 2)
+    cluster.register(2, clean=False)
+    assert (cluster.partition().isr, cluster.partition().elr) == ((1,), (2,))
+    assert lose(cluster, 2).error == ErrorCode.NONE
+    assert (cluster.partition().isr, cluster.partition().elr) == ((1,), ())
+    cluster.unfence(2)
+    cluster.fence(1)
+    assert cluster.partition().leader == NO_LEADER
+    assert cluster.partition().elr == (1,)
+
+
+def test_c1_leader_that_reports_damage_is_replaced(cluster: Cluster) -> None:
+    lose(cluster, 1)
+    after = cluster.partition()
+    assert (after.leader, after.leader_epoch, after.isr) == (2, 1, (2, 3))
+
+
+def test_c1_damaged_last_known_leader_is_not_elected_without_a_word() -> None:
+    cluster = Cluster()
+    cluster.create((1, 2), min_isr=1)
+    cluster.change_isr(1)
+    cluster.register(1, clean=False)
+    lose(cluster, 1)
+    assert (cluster.partition().elr, cluster.partition().last_known_leader) == ((), NO_LEADER)
+    cluster.unfence(1)
+    assert cluster.partition().leader == NO_LEADER
+    assert elect(cluster, ElectionType.UNCLEAN, 0)[0].error == ErrorCode.NONE
+
+
+def test_c1_damaged_replica_leads_by_permission_and_only_if_nobody_else_can() -> None:
+    cluster = Cluster()
+    cluster.create((1, 2), min_isr=1, unclean=True)
+    cluster.change_isr(1)
+    lose(cluster, 1)
+    assert cluster.partition().leader == 2
+    lose(cluster, 2)
+    assert cluster.partition().leader == 1
+    cluster.fence(2)
+    before = cluster.partition()
+    lose(cluster, 1)
+    after = cluster.partition()
+    assert (after.leader, after.leader_epoch) == (1, before.leader_epoch + 1)
+    assert after.partition_epoch == before.partition_epoch + 1
+
+
+def test_c1_report_of_an_older_incarnation_or_of_a_stranger_changes_nothing(
+    cluster: Cluster,
+) -> None:
+    before = cluster.partition()
+    assert lose(cluster, 2, broker_epoch=1).error == ErrorCode.STALE_BROKER_EPOCH
+    four = Cluster(brokers=4)
+    four.create((1, 2, 3), min_isr=2)
+    assert lose(four, 4).error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert cluster.partition() is before

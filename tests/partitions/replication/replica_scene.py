@@ -14,7 +14,13 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from logboat.jepsen_style.simulation import Host, World
-from logboat.metadata.commands import AlterPartition, IsrChange, IsrMember
+from logboat.metadata.commands import (
+    AlterPartition,
+    IsrChange,
+    IsrMember,
+    PartitionId,
+    ReplicasLost,
+)
 from logboat.metadata.image import ClusterImage, PartitionImage
 from logboat.metadata.snapshot import compare, empty_image
 from logboat.partitions import PeerLost, Replicas, ReplicationConfig, Role
@@ -31,6 +37,10 @@ from logboat.wire import (
     encode_response,
 )
 from logboat.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from logboat.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -263,6 +273,12 @@ class ControllerOf:
         await asyncio.sleep(0.001)
         return None if scene.lose_answers else response
 
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, deadline: float
+    ) -> AssignReplicasToDirsResponse | None:
+        await asyncio.sleep(0.001)
+        return self._scene.report_lost(request) if self._scene.controller_reachable else None
+
 
 class ReplicaScene:
     """`with World(seed) as world: scene = ReplicaScene(world)`."""
@@ -380,6 +396,38 @@ class ReplicaScene:
                 )
                 for topic in request.topics
             ]
+        )
+
+    def report_lost(self, request: AssignReplicasToDirsRequest) -> AssignReplicasToDirsResponse:
+        (directory,) = request.directories
+        lost = [
+            PartitionId(topic.topic_id, partition.partition_index)
+            for topic in directory.topics
+            for partition in topic.partitions
+        ]
+        result = self.metadata.apply(
+            ReplicasLost(self.metadata.epoch, request.broker_id, request.broker_epoch, tuple(lost))
+        )
+        self.publish()
+        data = AssignReplicasToDirsResponse.DirectoryData
+        return AssignReplicasToDirsResponse(
+            error_code=result.error,
+            directories=[
+                data(
+                    id=directory.id,
+                    topics=[
+                        data.TopicData(
+                            topic_id=named.topic_id,
+                            partitions=[
+                                data.TopicData.PartitionData(
+                                    partition_index=named.partition, error_code=item.error
+                                )
+                            ],
+                        )
+                        for named, item in zip(lost, result.items, strict=False)
+                    ],
+                )
+            ],
         )
 
     # Time.

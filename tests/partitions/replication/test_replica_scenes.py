@@ -10,10 +10,13 @@ from dataclasses import replace
 import pytest
 
 from logboat.jepsen_style.simulation import DiskCall, Keep, World
-from logboat.metadata.commands import DeleteTopics
+from logboat.jepsen_style.simulation.drive import DirectoryNode
+from logboat.metadata.commands import DeleteTopics, ElectionType, ElectLeaders, PartitionId
+from logboat.metadata.image import NO_LEADER
 from logboat.partitions import Role
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
+from tests.metadata.cluster_builder import topic_id
 from tests.partitions.replication.replica_scene import CONFIG, NO_ERROR, Answer, ReplicaScene
 
 LATEST = -1
@@ -401,11 +404,86 @@ def test_a_damaged_log_is_never_led(world: World) -> None:
     scene.settle(6.0)
     scene.kill(1)
     damage_log(scene, 1)
-    scene.start(1)
+    scene.controller_reachable = False
+    scene.nodes[1].host.start(scene.nodes[1].main)
+    scene.settle(1.0)
+    assert not scene.nodes[1].ready  # It does not ask to be unfenced before its loss is known.
+    scene.unfence(1)
     scene.settle()
     assert scene.image().leader == 1
     assert scene.nodes[1].partition().role is Role.OFFLINE
     assert scene.produce(1, b"x").error is ErrorCode.KAFKA_STORAGE_ERROR
+    scene.controller_reachable = True
+    scene.until(lambda: scene.image().leader == NO_LEADER)
+    assert (scene.image().isr, scene.image().elr) == ((), ())
+
+
+def test_c1_damage_is_seen_again_at_every_start_until_the_controller_knows(world: World) -> None:
+    """A checkpoint taken meanwhile must not turn it into a torn tail that is cut in silence."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(3)
+    scene.fence(2)
+    scene.fence(3)
+    damage_log(scene, 3)
+    scene.controller_reachable = False
+    scene.nodes[3].host.start(scene.nodes[3].main)
+    scene.settle(6.0)  # A checkpoint with the damage.
+    assert 3 in scene.image().elr
+    scene.kill(3)
+    scene.controller_reachable = True
+    scene.start(3)
+    assert 3 not in scene.image().elr
+    scene.unfence(2)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[3].log() == scene.nodes[1].log()
+
+
+def test_c1_a_log_whose_folder_is_gone_is_no_new_one(world: World) -> None:
+    """The last one in the ELR comes back without the partition's folder: it must not lead."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    for node_id in (3, 2, 1):
+        scene.kill(node_id)
+        scene.fence(node_id)
+    assert sorted(scene.image().elr) == [1, 2]
+    data = scene.nodes[2].host.drive.root.entries["data"]
+    assert isinstance(data, DirectoryNode)
+    del data.entries["t-0"]
+    scene.start(2)
+    assert scene.image().elr == (1,)
+    assert scene.image().leader == NO_LEADER
+    scene.start(1)
+    scene.await_isr(1, 2)
+    assert scene.nodes[2].log() == scene.nodes[1].log()
+    assert len(scene.nodes[2].log()) == 10
+
+
+def test_c1_an_unclean_election_of_a_damaged_log_takes_what_is_left(world: World) -> None:
+    scene = ReplicaScene(world, nodes=1)
+    scene.create(1, min_isr=1)
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(1)
+    damage_log(scene, 1)
+    scene.start(1)
+    assert scene.image().leader == NO_LEADER
+    wanted = (PartitionId(topic_id("t"), 0),)
+    scene.metadata.must(ElectLeaders(scene.metadata.epoch, ElectionType.UNCLEAN, wanted))
+    scene.publish()
+    partition = scene.await_role(1, Role.LEADER)
+    left = values(scene, 1)
+    assert left == [b"%d" % number for number in range(len(left))]
+    assert 0 < len(left) < 10
+    assert partition.high_watermark == len(left)
+    assert scene.produce(1, b"x") == Answer(NO_ERROR, len(left))
 
 
 # Power.
