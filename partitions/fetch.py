@@ -24,6 +24,7 @@ from ..wire import ErrorCode
 from ..wire.messages.fetch import FetchRequest, FetchResponse
 from .fetch_session import (
     FIRST_VERSION_WITH_TOPIC_IDS,
+    NEVER_ANSWERED,
     UNKNOWN_WATERMARK,
     FetchContext,
     FetchedPartition,
@@ -168,6 +169,7 @@ class Fetch:
                 current_leader_epoch=asked.current_leader_epoch,
                 fetch_offset=asked.fetch_offset,
                 last_fetched_epoch=asked.last_fetched_epoch,
+                log_start_offset=asked.log_start_offset,
             )
         else:
             read.divergence = partition.check_consumer_fetch(
@@ -211,7 +213,11 @@ class Fetch:
                     read.size += found.size
                     read.next_offset = found.next_offset
                     self._size += found.size
-        if read.decided or self._watermark_is_stale(read, partition):
+        if (
+            read.decided
+            or self._watermark_is_stale(read, partition)
+            or self._log_start_is_news(read, partition)
+        ):
             self._decided = True
 
     def _limit(self, partition: Partition) -> int:
@@ -226,6 +232,16 @@ class Fetch:
             self._replica_id >= 0
             and known != UNKNOWN_WATERMARK
             and known < partition.high_watermark
+        )
+
+    def _log_start_is_news(self, read: PartitionRead, partition: Partition) -> bool:
+        """A follower hears at once of a start that has moved since the session's last answer:
+        somebody may wait for it to delete (KIP-107)."""
+        told = read.asked.answered_log_start_offset
+        return (
+            self._replica_id >= 0
+            and told != NEVER_ANSWERED
+            and told != partition.log.log_start_offset
         )
 
     # Waiting.

@@ -53,6 +53,7 @@ class FetchedPartition:
         "fetch_offset",
         "known_high_watermark",
         "last_fetched_epoch",
+        "log_start_offset",
         "max_bytes",
         "partition",
         "topic",
@@ -74,6 +75,7 @@ class FetchedPartition:
         self.current_leader_epoch = asked.current_leader_epoch
         self.max_bytes = asked.partition_max_bytes
         self.known_high_watermark = asked.high_watermark
+        self.log_start_offset = asked.log_start_offset
 
     def on_answered(self, high_watermark: int, log_start_offset: int) -> None:
         self.answered_high_watermark = high_watermark

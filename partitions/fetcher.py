@@ -51,13 +51,21 @@ _SOON_OVER = frozenset(
 class Followed:
     """One partition in one fetcher, for one leader epoch."""
 
-    __slots__ = ("failures", "not_before", "partition", "position", "state")
+    __slots__ = (
+        "failures",
+        "leader_log_start_offset",
+        "not_before",
+        "partition",
+        "position",
+        "state",
+    )
 
     def __init__(self, partition: Partition, state: FollowerState) -> None:
         self.partition = partition
         self.state = state
         self.position: FetchPosition | None = None
         """As of the last round; None when it must be looked up again."""
+        self.leader_log_start_offset = 0
         self.not_before = 0.0
         self.failures = 0
 
@@ -191,6 +199,8 @@ class LeaderFetcher:
                 await partition.mend(followed.state)
             if partition.log.synced_offset < partition.log.log_end_offset:
                 await partition.log.wait_synced(partition.log.log_end_offset)
+            # After the sync, which may be what commits here what the leader has deleted.
+            await partition.follow_log_start(followed.state, followed.leader_log_start_offset)
         except StorageFailed as failed:
             self._report(followed, failed)
             return
@@ -247,7 +257,7 @@ class LeaderFetcher:
                 followed.state, records, leader_high_watermark=data.high_watermark
             )
             if fresh and data.log_start_offset > partition.log.log_start_offset:
-                await partition.follow_log_start(followed.state, data.log_start_offset)
+                followed.leader_log_start_offset = data.log_start_offset
                 followed.position = None
         except (CorruptBatch, OffsetGap, StorageFailed) as failed:
             self._report(followed, failed)

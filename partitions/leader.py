@@ -72,6 +72,7 @@ class RemoteReplica:
         "last_fetch_leader_end",
         "last_fetch_ms",
         "log_end_offset",
+        "log_start_offset",
         "lost_data",
         "replica_id",
     )
@@ -80,6 +81,8 @@ class RemoteReplica:
         self.replica_id = replica_id
         self.log_end_offset = UNKNOWN_OFFSET
         """Confirmed by its last fetch: it holds everything below."""
+        self.log_start_offset = UNKNOWN_OFFSET
+        """As of its last fetch: what lies below is deleted there, too."""
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         """Of the incarnation that confirmed it (KIP-903)."""
         self.last_caught_up_ms = last_caught_up_ms
@@ -108,6 +111,7 @@ class RemoteReplica:
         """Another process speaks now: what its predecessor confirmed proves nothing."""
         self.broker_epoch = broker_epoch
         self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
         self.last_fetch_leader_end = UNKNOWN_OFFSET
         self.last_fetch_ms = NEVER_MS
         self.lost_data = False
@@ -185,6 +189,16 @@ class LeaderState:
 
     def remote(self, replica_id: int) -> RemoteReplica | None:
         return self._remotes.get(replica_id)
+
+    def low_watermark(self, log_start_offset: int) -> int:
+        """What is deleted on every replica that a living broker holds; `log_start_offset` is this
+        leader's own. UNKNOWN_OFFSET while one of them has not said (KIP-107)."""
+        living = [
+            remote.log_start_offset
+            for remote in self._remotes.values()
+            if (broker := self._brokers.get(remote.replica_id)) is not None and not broker.fenced
+        ]
+        return min(log_start_offset, *living) if living else log_start_offset
 
     def reader_in_rack(self, rack: str, offset: int) -> int | None:
         """An in-sync follower in that rack that holds what a consumer at `offset` wants (KIP-392);
@@ -267,6 +281,10 @@ class LeaderState:
         if moved:
             effects += self._advance_high_watermark(now_ms)
         return effects
+
+    def on_follower_log_start(self, replica_id: int, log_start_offset: int) -> None:
+        """After `on_fetch`, which may have begun another incarnation."""
+        self._remotes[replica_id].log_start_offset = log_start_offset
 
     def on_tick(self, now_ms: int) -> list[Effect]:
         """Now and then: who has fallen behind for `replica.lag.time.max.ms`? Not to be called when

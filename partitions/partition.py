@@ -82,6 +82,8 @@ class Partition:
         """`acks=all`: waits for the high watermark."""
         self.synced_room = OffsetRoom(surroundings.config.max_waiting_produces)
         """`acks=1`: waits for this replica's synced end (RULES C2)."""
+        self.deletion_room = OffsetRoom(surroundings.config.max_waiting_produces)
+        """DeleteRecords: waits for the low watermark."""
         self.log_end_fetches = FetchRoom()
         """Followers."""
         self.watermark_fetches = FetchRoom()
@@ -110,6 +112,13 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         return self.log.last_stable_offset(self.high_watermark)
+
+    @property
+    def low_watermark(self) -> int:
+        """On the leader: what lies below is deleted on all living replicas; -1: not known."""
+        if self.leader is None:
+            return -1
+        return self.leader.low_watermark(self.log.log_start_offset)
 
     @property
     def leader_id(self) -> int:
@@ -176,6 +185,7 @@ class Partition:
             if self.leader is not None and self.leader_epoch == image.leader_epoch:
                 minimum = topic.min_insync_replicas
                 self._carry_out(self.leader.on_image(image, brokers, minimum, now_ms()))
+                self._release_deletions()
             else:
                 self._become_leader(topic, image, brokers)
         elif self.follower is None or self.leader_epoch != image.leader_epoch:
@@ -244,6 +254,7 @@ class Partition:
     def _fail_waiting(self, error: ErrorCode) -> None:
         self.commit_room.fail_all(error)
         self.synced_room.fail_all(error)
+        self.deletion_room.fail_all(error)
         self._wake_fetches()
 
     def _wake_fetches(self) -> None:
@@ -314,6 +325,39 @@ class Partition:
         else:
             on_answer(ErrorCode.NONE)
 
+    async def delete_records(self, offset: int) -> None:
+        """Everything below `offset` is deleted here, and soon on the followers; the caller then
+        waits with `await_deleted`. Raises Refused."""
+        self.require_leader()
+        if not self.log.config.delete:
+            raise Refused(ErrorCode.POLICY_VIOLATION)
+        if not 0 <= offset <= self.high_watermark:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if self.deletion_room.full:
+            raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        if offset > self.log.log_start_offset:
+            logger.info("%s: a client deletes what lies below %d", self, offset)
+            await self.log.advance_log_start(offset)
+            self._on_log_start_moved()
+        self.require_leader()  # Time may have passed.
+
+    def await_deleted(
+        self, offset: int, *, pending: PendingAnswers, on_answer: Callable[[ErrorCode], None]
+    ) -> None:
+        if self.low_watermark >= offset:
+            on_answer(ErrorCode.NONE)
+        else:
+            pending.add(self.deletion_room, offset, on_answer)
+
+    def _on_log_start_moved(self) -> None:
+        """Followers learn it at once, a new low watermark is told."""
+        self.log_end_fetches.wake_all()
+        self._release_deletions()
+
+    def _release_deletions(self) -> None:
+        if self.leader is not None and self.deletion_room:
+            self.deletion_room.release(self.low_watermark, ErrorCode.NONE)
+
     def diverges(self, fetch_offset: int, last_fetched_epoch: int) -> Divergence | None:
         """Does a log that ends at `fetch_offset` in that epoch differ from this one (KIP-595)?
 
@@ -338,6 +382,7 @@ class Partition:
         current_leader_epoch: int,
         fetch_offset: int,
         last_fetched_epoch: int,
+        log_start_offset: int,
     ) -> Divergence | None:
         """A follower confirms `fetch_offset` by asking for it, unless it diverges (D6).
 
@@ -361,6 +406,8 @@ class Partition:
                     now_ms=now_ms(),
                 )
             )
+            leader.on_follower_log_start(replica_id, log_start_offset)
+            self._release_deletions()
         return divergence
 
     def check_consumer_fetch(
@@ -553,7 +600,10 @@ class Partition:
     async def delete_outlived(self) -> None:
         """Retention by this replica itself, leader or follower, below the watermark it knows."""
         if not self.closed and self.role is not Role.OFFLINE and not self._cuts_running:
+            before = self.log.log_start_offset
             await self.log.delete_outlived(high_watermark=self.high_watermark)
+            if self.log.log_start_offset != before:
+                self._on_log_start_moved()
 
     def read_local(self, offset: int, max_bytes: int) -> LogRead:
         """Up to the log's end, for this node's own coordinators. Raises OffsetOutOfRange."""

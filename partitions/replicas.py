@@ -18,6 +18,7 @@ from uuid import UUID
 from ..metadata.image import NO_LEADER, ClusterImage, ImageChange, TopicImage
 from ..seam import Buffer, Clock, Disk, OnFatal, TaskScope, frozen
 from ..wire import ErrorCode
+from ..wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from ..wire.messages.fetch import FetchRequest, FetchResponse
 from ..wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ..wire.messages.offset_for_leader_epoch import (
@@ -25,6 +26,7 @@ from ..wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
+from .delete_records import delete_records
 from .fetch import Fetches
 from .fetch_session import FetchSessions
 from .fetcher import Fetchers, LeaderFetcher
@@ -448,7 +450,10 @@ class Replicas:
         await asyncio.sleep(min(interval, FIRST_RETENTION_CHECK_SECONDS))
         while True:
             for partition in list(self._hosted.values()):
-                await partition.delete_outlived()
+                try:
+                    await partition.delete_outlived()
+                except (OSError, StorageFailed) as failed:
+                    logger.warning("%s: retention must wait: %s", partition, failed)
                 await asyncio.sleep(0)
             await asyncio.sleep(interval)
 
@@ -490,6 +495,9 @@ class Replicas:
     def forget_sessions(self, session_owner: object) -> None:
         """The owner's connection is closed."""
         self._sessions.forget_owner(session_owner)
+
+    async def delete_records(self, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+        return await delete_records(self, request)
 
     def list_offsets(
         self, request: ListOffsetsRequest, version: int, *, from_replica: bool = False
