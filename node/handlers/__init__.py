@@ -53,6 +53,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.API_VERSIONS, 0, 5, "api_versions"),
     Served(ApiKey.CREATE_TOPICS, 2, 7, "create_topics"),
     Served(ApiKey.DELETE_TOPICS, 1, 6, "delete_topics"),
+    Served(ApiKey.DELETE_RECORDS, 0, 2, "delete_records"),
     Served(ApiKey.INIT_PRODUCER_ID, 0, 5, "init_producer_id"),
     Served(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, "offset_for_leader_epoch"),
     Served(ApiKey.DESCRIBE_CONFIGS, 1, 4, "describe_configs"),
