@@ -450,6 +450,11 @@ def controller_settings(config: NodeConfig) -> ControllerSettings:
         heartbeat_interval=config.seconds("broker.heartbeat.interval.ms"),
         session_timeout=config.seconds("broker.session.timeout.ms"),
         election_timeout=2 * config.seconds("controller.quorum.election.timeout.ms"),
+        rebalance_interval=(
+            float(config.number("leader.imbalance.check.interval.seconds"))
+            if config.flag("auto.leader.rebalance.enable")
+            else None
+        ),
         default_configs=config.given,
     )
 

@@ -48,6 +48,7 @@ from . import (
     lost_replicas,
     partitions,
     producer_ids,
+    rebalance,
     topic_creation,
     topic_deletion,
 )
@@ -229,6 +230,12 @@ class Controller:
         self._reign.append(
             office.tasks.spawn(fencing.watch_sessions(office), name=f"sessions of term {term}")
         )
+        if (interval := office.settings.rebalance_interval) is not None:
+            self._reign.append(
+                office.tasks.spawn(
+                    rebalance.rebalance_leaders(office, interval), name=f"leaders of term {term}"
+                )
+            )
 
     def _leave_office(self) -> None:
         self._term = -1

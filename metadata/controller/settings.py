@@ -21,6 +21,9 @@ class ControllerSettings:
     """Longest time without a leader in the quorum before an election starts (RULES E5)."""
     own_command_timeout: float = 2.0
     """How long the controller's own commands (fencing, pins, digests) wait for an outcome."""
+    rebalance_interval: float | None = None
+    """`leader.imbalance.check.interval.seconds`: how often leaderships go back to the preferred
+    replicas; None: only on request (`auto.leader.rebalance.enable`)."""
     default_configs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """This node's static broker settings, by Kafka's names, as text."""
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from uuid import UUID
+
 from logboat.metadata.controller import ControllerAnswer
+from logboat.metadata.controller.settings import ControllerSettings
+from logboat.metadata.image import LOST_DIRECTORY
 from logboat.wire import ErrorCode
 from logboat.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from logboat.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from logboat.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from logboat.wire.messages.elect_leaders import ElectLeadersRequest
 from tests.metadata.fake_quorum import Node
 from tests.metadata.virtual_loop import run
@@ -151,5 +157,100 @@ def test_producer_id_blocks_are_handed_out_once() -> None:
         answer = await node.controller.allocate_producer_ids(stale, 0, node.deadline())
         assert answer.response.error_code == ErrorCode.STALE_BROKER_EPOCH
         await node.controller.stop()
+
+    run(scenario())
+
+
+async def restarted(node: Node, node_id: int) -> None:
+    """It comes back clean, leads nothing, and its partitions' leaders take it into the ISR."""
+    await node.register(
+        node_id, incarnation=2, previous_broker_epoch=node.broker(node_id).broker_epoch
+    )
+    await node.heartbeat(node_id)
+    await alter(node, 3, *node.partition().replicas)
+
+
+def test_d8_leadership_goes_back_to_the_preferred_leader_by_itself() -> None:
+    async def scenario() -> None:
+        node = Node(ControllerSettings(session_timeout=1e6, rebalance_interval=300.0))
+        await node.lead()
+        await node.join(1, 2, 3)
+        await node.create("t", partitions=1, factor=3)
+        preferred = node.partition().replicas[0]
+        await restarted(node, preferred)
+        assert node.partition().leader != preferred
+        await asyncio.sleep(299)
+        assert node.partition().leader != preferred
+        await asyncio.sleep(2)
+        assert node.partition().leader == preferred
+        index = node.image.index
+        await asyncio.sleep(3_000)
+        assert node.image.index == index  # Nothing to do costs no command.
+
+    run(scenario())
+
+
+def test_d8_preferred_leader_outside_of_the_isr_does_not_lead() -> None:
+    async def scenario() -> None:
+        node = Node(ControllerSettings(session_timeout=1e6, rebalance_interval=300.0))
+        await node.lead()
+        await node.join(1, 2, 3)
+        await node.create("t", partitions=1, factor=3)
+        preferred = node.partition().replicas[0]
+        await node.register(preferred, incarnation=2)
+        await node.heartbeat(preferred)
+        leader, index = node.partition().leader, node.image.index
+        await asyncio.sleep(1_000)
+        assert (node.partition().leader, node.image.index) == (leader, index)
+
+    run(scenario())
+
+
+async def report_lost(
+    node: Node, node_id: int, *, directory: UUID = LOST_DIRECTORY, partition: int = 0
+) -> tuple[ErrorCode, list[ErrorCode]]:
+    data = AssignReplicasToDirsRequest.DirectoryData
+    topic = data.TopicData(
+        topic_id=node.image.topics["t"].topic_id,
+        partitions=[data.TopicData.PartitionData(partition_index=partition)],
+    )
+    request = AssignReplicasToDirsRequest(
+        broker_id=node_id,
+        broker_epoch=node.broker(node_id).broker_epoch,
+        directories=[data(id=directory, topics=[topic])],
+    )
+    again = AssignReplicasToDirsRequest.decode(b"".join(request.encode(0)), 0)
+    answer = await node.controller.assign_replicas_to_dirs(again, 0, node.deadline())
+    items = [
+        ErrorCode(item.error_code)
+        for told in answer.response.directories
+        for about in told.topics
+        for item in about.partitions
+    ]
+    return ErrorCode(answer.response.error_code), items
+
+
+def test_c1_broker_reports_a_lost_replica() -> None:
+    async def scenario() -> None:
+        node = await started()
+        follower = node.partition().isr[-1]
+        assert await report_lost(node, follower) == (ErrorCode.NONE, [ErrorCode.NONE])
+        assert follower not in node.partition().isr
+        assert await report_lost(node, follower, partition=7) == (
+            ErrorCode.NONE,
+            [ErrorCode.NOT_LEADER_OR_FOLLOWER],
+        )
+
+    run(scenario())
+
+
+def test_c1_only_the_directory_of_the_lost_may_be_named() -> None:
+    async def scenario() -> None:
+        node = await started()
+        error, items = await report_lost(node, 2, directory=UUID(int=77))
+        assert (error, items) == (ErrorCode.INVALID_REQUEST, [])
+        node.lose()
+        error, items = await report_lost(node, 2)
+        assert (error, items) == (ErrorCode.NOT_CONTROLLER, [])
 
     run(scenario())
