@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: cluster demo test bench fmt
+.PHONY: cluster demo churn test bench fmt
 
 .venv: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,9 @@ cluster: .venv
 
 demo: .venv
 	$(BIN)/python -m logboat.testing.demo
+
+churn: .venv # ten minutes of it: make churn DURATION=600
+	DURATION=$(or $(DURATION),60) $(BIN)/python -m logboat.testing.churn
 
 test: .venv
 	$(BIN)/ruff format --check .

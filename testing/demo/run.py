@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
+from ..live_replicas import differences
 from ..local_cluster import LocalCluster, NotInTime
 from ..log_files import partition_folder, stored_batches
-from ..replica_equality import ReplicaView, first_difference
 from .read_back import Comparison, compare, read_everything
 from .sabotage import cut_batch
 from .source_lines import source_lines
@@ -69,12 +68,12 @@ def _run_in(cluster: LocalCluster, lines: list[bytes], *, sabotage: bool) -> Ver
         _say(f"{len(workload.failures)} records were given up: {workload.failures[0]}")
     cluster.wait_in_sync(TOPIC)
     _say(f"{workload.acknowledged} records acknowledged; every replica is in sync")
-    differences = _differences(cluster)
+    differing = differences(cluster, TOPIC, PARTITIONS)
     if sabotage:
         _sabotage(cluster, workload)
     everything = read_everything(cluster.bootstrap_servers, TOPIC, PARTITIONS)
     comparison = compare(workload, lines, everything)
-    comparison.complaints += differences
+    comparison.complaints += differing
     for complaint in comparison.complaints:
         _say(complaint)
     return _verdict(comparison, failover)
@@ -156,36 +155,6 @@ def _now_and_then(look: Callable[[], bool]) -> Callable[[], bool]:
         return look()
 
     return looked
-
-
-def _differences(cluster: LocalCluster) -> list[str]:
-    """What the replicas do not agree on, from their files."""
-    found = []
-    for partition in range(PARTITIONS):
-        cluster.wait_until(partial(_why_uneven, cluster, partition), "even watermarks")
-        difference = first_difference(_replicas(cluster, partition))
-        if difference is not None:
-            found.append(f"partition {partition}: {difference}")
-    return found
-
-
-def _why_uneven(cluster: LocalCluster, partition: int) -> str | None:
-    """Followers learn the watermark with their next fetch: soon, when nobody writes."""
-    replicas = _replicas(cluster, partition)
-    watermarks = {node_id: replica.high_watermark for node_id, replica in replicas.items()}
-    return None if len(set(watermarks.values())) == 1 else f"watermarks by node: {watermarks}"
-
-
-def _replicas(cluster: LocalCluster, partition: int) -> dict[int, ReplicaView]:
-    views = {}
-    for node_id in cluster.node_ids:
-        answer = cluster.get(f"/api/v1/topics/{TOPIC}", node_id=node_id)
-        if answer is None or answer.status != 200:
-            raise RuntimeError(f"node {node_id} does not describe {TOPIC}: {answer}")
-        local = answer.body["partitions"][partition]["local"]
-        folder = partition_folder(cluster.data_dir(node_id), TOPIC, partition)
-        views[node_id] = ReplicaView(folder, local["log_start_offset"], local["high_watermark"])
-    return views
 
 
 def _sabotage(cluster: LocalCluster, workload: Workload) -> None:

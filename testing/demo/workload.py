@@ -37,7 +37,7 @@ class Workload:
     """Record n has the key `n` and line n as its value."""
 
     def __init__(self, bootstrap_servers: str, topic: str, lines: list[bytes]) -> None:
-        self._topic = topic
+        self.topic = topic
         self._lines = lines
         self._next = 0
         self.acknowledged = 0
@@ -92,6 +92,10 @@ class Workload:
                 self._produce_next()
             self._producer.poll(0.01 if self._next >= end else 0)
 
+    def poll(self) -> None:
+        """Take in the acknowledgements that have come."""
+        self._producer.poll(0)
+
     def finish(self) -> None:
         """Produce the rest and wait until every record is acknowledged or given up."""
         self.run_until(lambda: self._answered == self.size, "all records answered")
@@ -99,7 +103,7 @@ class Workload:
     def _produce_next(self) -> None:
         number = self._next
         self._producer.produce(
-            self._topic, key=b"%d" % number, value=self._lines[number], on_delivery=self._delivered
+            self.topic, key=b"%d" % number, value=self._lines[number], on_delivery=self._delivered
         )
         self._next += 1
 
