@@ -138,9 +138,20 @@ class Driver:
         )
         self._store = store
         self._guards: list[Guard] = [create(self) for create in guards]
-        # Only those that care: these run for each message of a busy log.
-        self._on_send_guards = [g for g in reversed(self._guards) if _overrides(g, "on_send")]
-        self._depends_on_guards = [g for g in self._guards if _overrides(g, "depends_on")]
+        # Only those that care: these run for each message and turn of a busy log.
+        self._on_send_guards = self._caring("on_send")[::-1]
+        self._depends_on_guards = self._caring("depends_on")
+        self._on_role_guards = self._caring("on_role")
+        self._on_time_guards = self._caring("on_time")
+        self._may_tick_guards = self._caring("may_tick")
+        self._next_due_guards = self._caring("next_due")
+        self._on_receive_guards = [
+            self._caring("on_receive", behind=behind) for behind in range(len(self._guards) + 1)
+        ]
+        """By the position from which on a message has still to pass."""
+        self._after_receive_guards = [
+            self._caring("after_receive", behind=behind) for behind in range(len(self._guards) + 1)
+        ]
         self._engine = Engine(
             self,
             node_id=node_id,
@@ -244,6 +255,11 @@ class Driver:
         self._in_engine.pop(proposal, None)
         proposal.answer(outcome)
 
+    def compact(self) -> None:
+        """Make a snapshot in the next turn, however short the log is."""
+        self._engine.forceLogCompaction()
+        self.wake()
+
     def receive(self, peer: int, message: Message) -> None:
         """A message from a peer."""
         if self.failed or self._stopped:
@@ -293,9 +309,9 @@ class Driver:
 
     def _take_turn(self) -> None:
         now = self.now()
-        for guard in self._guards:
+        for guard in self._on_time_guards:
             guard.on_time(now)
-        if all(guard.may_tick() for guard in self._guards):
+        if all(guard.may_tick() for guard in self._may_tick_guards):
             self._hand_over()
             self._tick()
             if self._waiting or self.applied_index < self.commit_index:
@@ -316,7 +332,7 @@ class Driver:
             return
         now = self.now()
         due = now + IDLE_TICK_S
-        for guard in self._guards:
+        for guard in self._next_due_guards:
             guard_due = guard.next_due()
             if guard_due is not None:
                 due = min(due, guard_due)
@@ -372,7 +388,7 @@ class Driver:
                 # Kept by the journal, since the engine may have swallowed it.
                 raise self.journal.failed
             if self._depth == 1 and not self.failed:
-                for guard in self._guards:
+                for guard in self._on_role_guards:
                     guard.on_role()
                 self._report_role()
         except Exception as error:
@@ -393,9 +409,12 @@ class Driver:
         self._told = current
         self._tell_role(*current)
 
+    def _caring(self, hook: str, *, behind: int = 0) -> list[Guard]:
+        """The guards from position `behind` on that override `hook`."""
+        return [guard for guard in self._guards[behind:] if _overrides(guard, hook)]
+
     def _deliver_from(self, position: int, peer: int, message: Message | None) -> None:
-        passed = self._guards[position:]
-        for guard in passed:
+        for guard in self._on_receive_guards[position]:
             if message is None:
                 return
             message = guard.on_receive(peer, message)
@@ -404,7 +423,7 @@ class Driver:
         try:
             self._deliver(peer, message)
         finally:
-            for guard in passed:
+            for guard in self._after_receive_guards[position]:
                 guard.after_receive(peer)
 
     def _deliver(self, peer: int, message: Message) -> None:
