@@ -4,10 +4,12 @@ A group lives on the leader of one partition of `__consumer_offsets`; its state 
 partition's records say, replayed by whoever leads it next. A commit is answered only when its
 record is replicated, so a coordinator's death loses no answered commit.
 
-The rules are in plain classes (`classic_group.py`, `offsets.py`); the coordinator is the shell
-that keeps timers, waits for the log and answers. What the log is comes in as an `OffsetStore`.
+The rules are in plain classes (`classic_group.py`, `consumer/`, `offsets.py`); the coordinator is
+the shell that keeps timers, waits for the log and answers. What the log is comes in as an
+`OffsetStore`.
 """
 
+from .consumer.settings import ConsumerGroupSettings
 from .coordinator import GroupCoordinator
 from .settings import ClientContext, GroupSettings
 from .store import OFFSETS_TOPIC, OffsetStore, partition_for
@@ -15,6 +17,7 @@ from .store import OFFSETS_TOPIC, OffsetStore, partition_for
 __all__ = [
     "OFFSETS_TOPIC",
     "ClientContext",
+    "ConsumerGroupSettings",
     "GroupCoordinator",
     "GroupSettings",
     "OffsetStore",

@@ -82,6 +82,10 @@ class ClassicGroup:
         """While CompletingRebalance."""
         self._unsynced: dict[str, None] = {}
 
+    def begin_rebalance(self, now_ms: int) -> list[Effect]:
+        """Make every member join again: the group came back from the consumer protocol."""
+        return self._rebalance(now_ms)
+
     # --- joining ---------------------------------------------------------------------------
 
     def join(self, join: Join, now_ms: int) -> list[Effect]:

@@ -12,12 +12,13 @@ from ..wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ..wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from ..wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ..wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from .classic_group import ClassicGroup, Join, Sync
+from .classic_group import Join, Sync
+from .consumer.group import ConsumerGroup
+from .consumer_apis import ConsumerApis
 from .coordinator_core import Held, now_ms
 from .effects import JoinAnswer
 from .log_records import GroupRecord, LogRecord, OffsetRecord
 from .member import Member
-from .offset_apis import OffsetApis
 from .settings import ClientContext
 from .states import GroupState
 
@@ -27,13 +28,14 @@ FIRST_VERSION_WITH_KNOWN_MEMBER_ID = 4
 FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 """JoinGroup: a static leader may be told to keep the assignment in force (KIP-814)."""
 
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The group types of ListGroups; the latter is a protocol type, too."""
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 DescribedMember = DescribedGroup.DescribedGroupMember
 
 
-class GroupCoordinator(OffsetApis):
+class GroupCoordinator(ConsumerApis):
     """Answers for every group whose partition of `__consumer_offsets` this node leads."""
 
     async def join_group(
@@ -46,14 +48,26 @@ class GroupCoordinator(OffsetApis):
             refused = error if isinstance(found, Held) else found
             answer = JoinAnswer(0, refused, request.member_id)
             return _join_response(answer, version)
+        consumer_group = found.state.consumer_groups.get(request.group_id)
+        if consumer_group is not None and consumer_group.members:
+            join = self._join_of(request, version, client, token=0)
+            answer = await self._join_consumer_group(request.group_id, join)
+            return _join_response(answer, version)
         if request.member_id and request.group_id not in found.state.groups:
             answer = JoinAnswer(0, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return _join_response(answer, version)
+        if consumer_group is not None:
+            self._make_way(found, consumer_group)
         group = self._group(found, request.group_id)
         token, future = self._expect_join()
         effects = group.join(self._join_of(request, version, client, token), now_ms())
         self._carry_out(found, group, effects)
         return _join_response(await future, version)
+
+    def _make_way(self, held: Held, empty: ConsumerGroup) -> None:
+        """An empty group is of whichever protocol its next member speaks."""
+        del held.state.consumer_groups[empty.group_id]
+        self._append_or_reload(held, empty.all_tombstones())
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
         if not request.group_id:
@@ -96,6 +110,9 @@ class GroupCoordinator(OffsetApis):
         found = self._find(request.group_id)
         if not isinstance(found, Held):
             return SyncGroupResponse(error_code=found)
+        consumer_group = found.state.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            return await self._sync_consumer_group(found, consumer_group, request)
         group = found.state.groups.get(request.group_id)
         if group is None:
             return SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
@@ -126,6 +143,16 @@ class GroupCoordinator(OffsetApis):
             return HeartbeatResponse(error_code=ErrorCode.NONE)
         if not isinstance(found, Held):
             return HeartbeatResponse(error_code=found)
+        consumer_group = found.state.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            error = self._classic_heartbeat(
+                found,
+                consumer_group,
+                request.member_id,
+                request.group_instance_id,
+                request.generation_id,
+            )
+            return HeartbeatResponse(error_code=error)
         group = found.state.groups.get(request.group_id)
         if group is None:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
@@ -140,19 +167,15 @@ class GroupCoordinator(OffsetApis):
         found = self._find(request.group_id)
         if not isinstance(found, Held):
             return LeaveGroupResponse(error_code=found)
-        group = found.state.groups.get(request.group_id)
         if version < 3:
             leaving = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
         else:
             leaving = request.members
         responses = []
         for identity in leaving:
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-            if group is not None:
-                error, effects = group.leave(
-                    identity.member_id, identity.group_instance_id, now_ms()
-                )
-                self._carry_out(found, group, effects)
+            error = await self._leave(
+                found, request.group_id, identity.member_id, identity.group_instance_id
+            )
             responses.append(
                 LeaveGroupResponse.MemberResponse(
                     member_id=identity.member_id,
@@ -163,6 +186,19 @@ class GroupCoordinator(OffsetApis):
         if version < 3:
             return LeaveGroupResponse(error_code=responses[0].error_code)
         return LeaveGroupResponse(members=responses)
+
+    async def _leave(
+        self, held: Held, group_id: str, member_id: str, instance_id: str | None
+    ) -> ErrorCode:
+        consumer_group = held.state.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            return await self._leave_as_classic(held, consumer_group, member_id, instance_id)
+        group = held.state.groups.get(group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        error, effects = group.leave(member_id, instance_id, now_ms())
+        self._carry_out(held, group, effects)
+        return error
 
     async def describe_groups(
         self, request: DescribeGroupsRequest, version: int
@@ -175,7 +211,8 @@ class GroupCoordinator(OffsetApis):
         if not isinstance(found, Held):
             return DescribedGroup(error_code=found, group_id=group_id)
         group = found.state.groups.get(group_id)
-        if group is None and not found.state.knows(group_id):
+        is_new_kind = group_id in found.state.consumer_groups
+        if group is None and (is_new_kind or not found.state.knows(group_id)):
             unknown = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.NONE
             return DescribedGroup(
                 error_code=unknown, group_id=group_id, group_state=GroupState.DEAD.value
@@ -200,11 +237,10 @@ class GroupCoordinator(OffsetApis):
             return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         listed = []
         for held in self._held.values():
-            names = dict.fromkeys([*held.state.groups, *held.state.offsets])
-            for name in names:
-                entry = _listed(name, held.state.groups.get(name))
+            for name in held.state.names():
+                entry = _listed(held, name)
                 if (not states or entry.group_state.lower() in states) and (
-                    not types or CLASSIC in types
+                    not types or entry.group_type in types
                 ):
                     listed.append(entry)
         return ListGroupsResponse(groups=listed)
@@ -230,14 +266,19 @@ class GroupCoordinator(OffsetApis):
             return ErrorCode.GROUP_ID_NOT_FOUND
         if group is not None and group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
+        consumer_group = found.state.consumer_groups.get(group_id)
+        if consumer_group is not None and consumer_group.members:
+            return ErrorCode.NON_EMPTY_GROUP
         records: list[LogRecord] = [
             OffsetRecord(group_id, topic, partition, None)
             for topic, partitions in found.state.offsets_of(group_id).by_topic().items()
             for partition in partitions
         ]
-        if group is not None:
-            self._bury(found, group_id)
-        records.append(GroupRecord(group_id, None))
+        self._bury(found, group_id)
+        if consumer_group is not None:
+            records += consumer_group.all_tombstones()
+        else:
+            records.append(GroupRecord(group_id, None))
         return await self._write(found, records)
 
 
@@ -273,7 +314,16 @@ def _described(member: Member, protocol: str) -> DescribedMember:
     )
 
 
-def _listed(name: str, group: ClassicGroup | None) -> ListGroupsResponse.ListedGroup:
+def _listed(held: Held, name: str) -> ListGroupsResponse.ListedGroup:
+    consumer_group = held.state.consumer_groups.get(name)
+    if consumer_group is not None:
+        return ListGroupsResponse.ListedGroup(
+            group_id=name,
+            protocol_type=CONSUMER,
+            group_state=consumer_group.phase.value,
+            group_type=CONSUMER,
+        )
+    group = held.state.groups.get(name)
     return ListGroupsResponse.ListedGroup(
         group_id=name,
         protocol_type=(group.protocol_type or "") if group is not None else "",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
@@ -17,6 +18,9 @@ from ..metadata.image import ClusterImage
 from ..seam import Clock, OnFatal, TaskScope
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
+from .consumer.group import ConsumerGroup
+from .consumer.seen_topics import SeenTopics
+from .consumer.topic_patterns import TopicPatterns
 from .effects import Effect, JoinAnswer, Persist, SyncAnswer
 from .expiry import expired_records
 from .log_records import GroupRecord, LogRecord, OffsetRecord, decode, group_value
@@ -53,7 +57,7 @@ class Held:
     timers: dict[str, asyncio.TimerHandle]
 
 
-class CoordinatorCore:
+class CoordinatorCore(ABC):
     """Leadership, loading, timers and answers; the APIs stand in `GroupCoordinator`."""
 
     def __init__(
@@ -76,6 +80,7 @@ class CoordinatorCore:
         self._on_fatal = on_fatal
         self._held: dict[int, Held] = {}
         self._retiring = TaskScope(on_fatal)
+        self._patterns = TopicPatterns()
         self._tokens = itertools.count(1)
         self._joins: dict[int, asyncio.Future[JoinAnswer]] = {}
         self._syncs: dict[int, asyncio.Future[SyncAnswer]] = {}
@@ -119,11 +124,15 @@ class CoordinatorCore:
             except LookupError:
                 # Leadership is moving; on_leadership will come. Begin anew if it does not.
                 state.groups.clear()
+                state.consumer_groups.clear()
                 state.offsets.clear()
                 await asyncio.sleep(RELOAD_DELAY_S)
         state.loaded = True
         for group in state.groups.values():
             self._arm_timer(held, group)
+        for consumer_group in state.consumer_groups.values():
+            consumer_group.begin_sessions(now_ms())
+            self._arm_consumer_timer(held, consumer_group)
         held.tasks.spawn(self._expire_offsets(held), name=f"offsets-expiry-{state.partition}")
 
     async def _expire_offsets(self, held: Held) -> None:
@@ -131,29 +140,39 @@ class CoordinatorCore:
         settings, state = self._settings, held.state
         while True:
             await asyncio.sleep(settings.offsets_retention_check_interval_ms / 1000)
-            names = list(dict.fromkeys([*state.groups, *state.offsets]))
-            for position, group_id in enumerate(names):
-                self._expire_group(held, group_id)
+            for position, group_id in enumerate(state.names()):
+                matches = await self._matches_of(state, group_id)
+                self._expire_group(held, group_id, SeenTopics(self._image(), matches))
                 if position % EXPIRY_GROUPS_PER_TURN == EXPIRY_GROUPS_PER_TURN - 1:
                     await asyncio.sleep(0)
 
-    def _expire_group(self, held: Held, group_id: str) -> None:
+    async def _matches_of(
+        self, state: OffsetsPartition, group_id: str
+    ) -> Mapping[str, tuple[str, ...]]:
+        group = state.consumer_groups.get(group_id)
+        regexes = sorted(group.regexes) if group is not None else []
+        return await self._patterns.matching(regexes, self._image().topics)
+
+    def _expire_group(self, held: Held, group_id: str, seen: SeenTopics) -> None:
         records = expired_records(
             held.state,
             group_id,
+            seen,
             wall_ms=self._clock.now_ms(),
             retention_ms=self._settings.offsets_retention_ms,
         )
         if not records:
             return
-        if isinstance(records[-1], GroupRecord):
+        if not isinstance(records[-1], OffsetRecord):
             self._bury(held, group_id)
         self._append(held, records, lambda error: _apply_offsets(held, records, error))
 
     def _bury(self, held: Held, group_id: str) -> None:
         """A member that joins while the tombstone is on its way starts a new group."""
-        group = held.state.groups.pop(group_id)
-        self._carry_out(held, group, group.die(ErrorCode.GROUP_ID_NOT_FOUND))
+        held.state.consumer_groups.pop(group_id, None)
+        group = held.state.groups.pop(group_id, None)
+        if group is not None:
+            self._carry_out(held, group, group.die(ErrorCode.GROUP_ID_NOT_FOUND))
 
     def _reload(self, partition: int, leader_epoch: int) -> None:
         """An append's outcome is unknown: only the log can tell."""
@@ -254,6 +273,53 @@ class CoordinatorCore:
         # milliseconds, so a timer that came early would arm itself again at once, for ever.
         due_ms = max(now_ms(), group.next_deadline_ms() or 0)
         self._carry_out(held, group, group.on_time(due_ms))
+
+    # --- groups of the consumer protocol -----------------------------------------------------
+
+    def _append_or_reload(
+        self,
+        held: Held,
+        records: Sequence[LogRecord],
+        on_done: Callable[[ErrorCode], None] = lambda error: None,
+    ) -> None:
+        """Write what is in force here already: if it can not be written, the log is right."""
+
+        def settled(error: ErrorCode) -> None:
+            if error is not ErrorCode.NONE:
+                self._reload(held.state.partition, held.state.leader_epoch)
+            on_done(error)
+
+        self._append(held, records, settled)
+
+    async def _settle(self, held: Held, records: Sequence[LogRecord]) -> ErrorCode:
+        """Wait until these records, and all that were written before them, are replicated."""
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def on_done(error: ErrorCode) -> None:
+            if not done.done():
+                done.set_result(told_to_client(error))
+
+        self._append_or_reload(held, records, on_done)
+        return await done
+
+    def _arm_consumer_timer(self, held: Held, group: ConsumerGroup) -> None:
+        timer = held.timers.pop(group.group_id, None)
+        if timer is not None:
+            timer.cancel()
+        deadline_ms = group.next_deadline_ms()
+        if deadline_ms is None or self._held.get(held.state.partition) is not held:
+            return
+        loop = asyncio.get_running_loop()
+        held.timers[group.group_id] = loop.call_at(
+            deadline_ms / 1000, self._on_consumer_timer, held, group, deadline_ms
+        )
+
+    def _on_consumer_timer(self, held: Held, group: ConsumerGroup, deadline_ms: int) -> None:
+        held.timers.pop(group.group_id, None)
+        self._fence_overdue(held, group, max(now_ms(), deadline_ms))
+
+    @abstractmethod
+    def _fence_overdue(self, held: Held, group: ConsumerGroup, due_ms: int) -> None: ...
 
     async def _write(self, held: Held, records: list[LogRecord]) -> ErrorCode:
         """Write and wait; committed offsets are in force, in log order, when this returns."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .classic_group import ClassicGroup
+from .consumer.group import ConsumerGroup
+from .consumer.seen_topics import SeenTopics
 from .log_records import GroupRecord, LogRecord, OffsetRecord
 from .offsets import CommittedOffset
 from .offsets_partition import OffsetsPartition
@@ -11,7 +13,12 @@ from .subscriptions import subscribed_topics
 
 
 def expired_records(
-    state: OffsetsPartition, group_id: str, *, wall_ms: int, retention_ms: int
+    state: OffsetsPartition,
+    group_id: str,
+    seen: SeenTopics,
+    *,
+    wall_ms: int,
+    retention_ms: int,
 ) -> list[LogRecord]:
     """Tombstones for what has expired; with the group's own when nothing of it is left.
 
@@ -21,8 +28,9 @@ def expired_records(
     if group_id in state.on_their_way:
         return []
     group = state.groups.get(group_id)
+    consumer_group = state.consumer_groups.get(group_id)
     offsets = state.offsets_of(group_id)
-    reads = _read_topics(group)
+    reads = _read_topics(group) if consumer_group is None else read_by(consumer_group, seen)
     records: list[LogRecord] = []
     for topic, partitions in offsets.by_topic().items():
         if reads is None or topic in reads:
@@ -35,7 +43,13 @@ def expired_records(
     nothing_left = len(records) == len(offsets)
     if group is not None and group.state is GroupState.EMPTY and nothing_left:
         records.append(GroupRecord(group_id, None))
+    if consumer_group is not None and not consumer_group.members and nothing_left:
+        records += consumer_group.all_tombstones()
     return records
+
+
+def read_by(group: ConsumerGroup, seen: SeenTopics) -> frozenset[str]:
+    return frozenset(name for m in group.members.values() for name in seen.names_of(m))
 
 
 def _read_topics(group: ClassicGroup | None) -> frozenset[str] | None:

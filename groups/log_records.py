@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` in Kafka's formats: commits, and the members of a group."""
+"""Records of `__consumer_offsets` in Kafka's formats: commits, and what groups are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ..wire.coordinator_records.offset_commit import OffsetCommitKey, OffsetComm
 from ..wire.records import Record, batches, decode_records, encode_batch
 from ..wire.versioned import prefix
 from .classic_group import ClassicGroup
+from .consumer import records as consumer_records
+from .consumer.records import ConsumerRecord
 from .member import Member
 from .offsets import CommittedOffset
 
@@ -41,7 +43,7 @@ class GroupRecord:
     """None: a tombstone."""
 
 
-LogRecord = OffsetRecord | GroupRecord
+LogRecord = OffsetRecord | GroupRecord | ConsumerRecord
 
 
 def encode(records: Sequence[LogRecord], *, timestamp_ms: int) -> Buffer:
@@ -74,6 +76,8 @@ def _to_record(record: LogRecord, timestamp_ms: int) -> Record:
         committed = record.committed
         if committed is not None:
             value = _offset_value(committed)
+    elif isinstance(record, ConsumerRecord):
+        key, value = consumer_records.encode(record)
     else:
         key = GroupMetadataKey(group=record.group_id).encode_versioned()
         if record.value is not None:
@@ -104,6 +108,8 @@ def _from_record(record: Record) -> LogRecord | None:
         group = GroupMetadataKey.decode_versioned(record.key).group
         value = None if record.value is None else GroupMetadataValue.decode_versioned(record.value)
         return GroupRecord(group, value)
+    if consumer_records.is_consumer_record(record.key):
+        return consumer_records.decode(record.key, record.value)
     return None
 
 

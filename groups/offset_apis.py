@@ -6,9 +6,12 @@ from ..wire import ErrorCode
 from ..wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ..wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from ..wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from .consumer.seen_topics import SeenTopics
 from .coordinator_core import CoordinatorCore, Held, now_ms
+from .expiry import read_by
 from .log_records import LogRecord, OffsetRecord
 from .offsets import CommittedOffset, GroupOffsets
+from .offsets_partition import OffsetsPartition
 from .states import GroupState
 from .subscriptions import speaks_consumer_protocol, subscribed_topics
 
@@ -28,6 +31,7 @@ DeletedPartition = DeletedTopic.OffsetDeleteResponsePartition
 NO_OFFSET = -1
 """OffsetFetch: the group has not committed for this partition."""
 
+FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS = 9
 FIRST_COMMIT_VERSION_WITH_TOPIC_IDS = 10
 FIRST_FETCH_VERSION_WITH_GROUPS = 8
 FIRST_FETCH_VERSION_WITH_TOPIC_IDS = 10
@@ -66,8 +70,14 @@ class OffsetApis(CoordinatorCore):
         found = self._find(request.group_id)
         if not isinstance(found, Held):
             return found
-        group = found.state.groups.get(request.group_id)
         generation_id = request.generation_id_or_member_epoch
+        consumer_group = found.state.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            knows_epochs = version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
+            return consumer_group.check_commit(
+                request.member_id, generation_id, knows_epochs=knows_epochs
+            )
+        group = found.state.groups.get(request.group_id)
         if group is None:
             if generation_id < 0:
                 self._group(found, request.group_id)  # offsets without members
@@ -168,6 +178,12 @@ class OffsetApis(CoordinatorCore):
         if not isinstance(found, Held):
             answer.error_code = found
             return answer
+        consumer_group = found.state.consumer_groups.get(group.group_id)
+        if consumer_group is not None:
+            error = consumer_group.check_fetch(group.member_id, group.member_epoch)
+            if error is not ErrorCode.NONE:
+                answer.error_code = error
+                return answer
         offsets = found.state.offsets_of(group.group_id)
         if group.topics is None:
             for name, partitions in offsets.by_topic().items():
@@ -210,11 +226,10 @@ class OffsetApis(CoordinatorCore):
             return OffsetDeleteResponse(error_code=found)
         if not found.state.knows(request.group_id):
             return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
-        group = found.state.groups.get(request.group_id)
-        has_members = group is not None and group.state is not GroupState.EMPTY
-        if group is not None and has_members and not speaks_consumer_protocol(group):
-            return OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
-        reads = subscribed_topics(group) if group is not None and has_members else frozenset()
+        matches = await self._matches_of(found.state, request.group_id)
+        reads = _topics_in_use(found.state, request.group_id, SeenTopics(self._image(), matches))
+        if isinstance(reads, ErrorCode):
+            return OffsetDeleteResponse(error_code=reads)
         free = [t for t in request.topics if reads is not None and t.name not in reads]
         offsets = found.state.offsets_of(request.group_id)
         records: list[LogRecord] = [
@@ -230,6 +245,21 @@ class OffsetApis(CoordinatorCore):
                 for t in request.topics
             ]
         )
+
+
+def _topics_in_use(
+    state: OffsetsPartition, group_id: str, seen: SeenTopics
+) -> frozenset[str] | ErrorCode | None:
+    """What the group's members read; None when they do not say."""
+    consumer_group = state.consumer_groups.get(group_id)
+    if consumer_group is not None:
+        return read_by(consumer_group, seen)
+    group = state.groups.get(group_id)
+    if group is None or group.state is GroupState.EMPTY:
+        return frozenset()
+    if not speaks_consumer_protocol(group):
+        return ErrorCode.NON_EMPTY_GROUP
+    return subscribed_topics(group)
 
 
 def _deleted(topic: DeleteTopic, error: ErrorCode) -> DeletedTopic:

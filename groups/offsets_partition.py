@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .classic_group import ClassicGroup
+from .consumer.group import ConsumerGroup
+from .consumer.records import ConsumerRecord
+from .consumer.replay import replay
 from .log_records import GroupRecord, LogRecord, OffsetRecord, members_of
 from .offsets import GroupOffsets
 from .settings import GroupSettings
@@ -20,6 +23,8 @@ class OffsetsPartition:
     loaded: bool = False
     """False: answer COORDINATOR_LOAD_IN_PROGRESS, never "no offset"."""
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """Of the new protocol; a group's name is in one of both at most."""
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
     on_their_way: dict[str, int] = field(default_factory=dict)
     """Group -> how many of its records are being written; what they say is not yet seen here."""
@@ -28,6 +33,8 @@ class OffsetsPartition:
         """Apply a record read from the log; `now_ms` is the loop's time, for fresh sessions."""
         if isinstance(record, OffsetRecord):
             self.apply_offset(record)
+        elif isinstance(record, ConsumerRecord):
+            replay(self.consumer_groups, record, self.settings.consumer)
         else:
             self._replay_group(record, now_ms)
 
@@ -67,7 +74,11 @@ class OffsetsPartition:
             del self.on_their_way[group_id]
 
     def knows(self, group_id: str) -> bool:
-        return group_id in self.groups or group_id in self.offsets
+        return group_id in self.names()
+
+    def names(self) -> dict[str, None]:
+        """Of all groups, those with nothing but offsets too."""
+        return dict.fromkeys([*self.groups, *self.consumer_groups, *self.offsets])
 
     def offsets_of(self, group_id: str) -> GroupOffsets:
         """The group's commits; an empty answer when there are none."""

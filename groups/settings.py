@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from ..seam import frozen
+from .consumer.settings import ConsumerGroupSettings
 
 
 @frozen
@@ -21,6 +24,8 @@ class GroupSettings:
     offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
     """`offsets.retention.minutes`: how long a group nobody is in keeps its offsets (KIP-211)."""
     offsets_retention_check_interval_ms: int = 600_000
+    consumer: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
+    """Those of the new protocol."""
 
 
 @frozen

@@ -59,7 +59,8 @@ class PartitionWriter:
         self._closed = False
 
     def write(self, records: Sequence[LogRecord], on_done: Callable[[ErrorCode], None]) -> None:
-        """Queue `records`, which stay together in one batch."""
+        """Queue `records`, which stay together in one batch; none at all: "when those before are
+        through"."""
         if self._closed:
             on_done(ErrorCode.NOT_COORDINATOR)
         elif self._waiting_records + len(records) > MAX_WAITING_RECORDS:
@@ -76,9 +77,8 @@ class PartitionWriter:
             batch = self._take_batch()
             records = [record for waiting in batch for record in waiting.records]
             deadline = asyncio.get_running_loop().time() + self._timeout_ms / 1000
-            encoded = encode(records, timestamp_ms=self._clock.now_ms())
             try:
-                error = await self._store.append(self._partition, encoded, deadline)
+                error = await self._append(records, deadline)
             except asyncio.CancelledError:
                 # Leadership ended with the batch on its way: nobody may be left waiting.
                 _answer_all(batch, ErrorCode.NOT_COORDINATOR)
@@ -89,6 +89,12 @@ class PartitionWriter:
             if error in OUTCOME_UNKNOWN:
                 self._on_unknown()
         self._task = None
+
+    async def _append(self, records: Sequence[LogRecord], deadline: float) -> ErrorCode:
+        if not records:
+            return ErrorCode.NONE
+        encoded = encode(records, timestamp_ms=self._clock.now_ms())
+        return await self._store.append(self._partition, encoded, deadline)
 
     def _take_batch(self) -> list[_Waiting]:
         taken: list[_Waiting] = []

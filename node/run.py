@@ -15,7 +15,7 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from ..groups import OFFSETS_TOPIC, GroupCoordinator, GroupSettings
+from ..groups import OFFSETS_TOPIC, ConsumerGroupSettings, GroupCoordinator, GroupSettings
 from ..metadata.controller import Controller, ControllerSettings
 from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
@@ -469,4 +469,17 @@ def group_settings(config: NodeConfig) -> GroupSettings:
         max_metadata_bytes=config.number("offset.metadata.max.bytes"),
         offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
         offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
+        consumer=consumer_group_settings(config),
+    )
+
+
+def consumer_group_settings(config: NodeConfig) -> ConsumerGroupSettings:
+    policy = config.text("group.consumer.migration.policy").lower()
+    return ConsumerGroupSettings(
+        heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
+        session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
+        max_size=config.number("group.consumer.max.size"),
+        assignors=tuple(n.strip() for n in config.text("group.consumer.assignors").split(",")),
+        upgrades=policy in ("upgrade", "bidirectional"),
+        downgrades=policy in ("downgrade", "bidirectional"),
     )

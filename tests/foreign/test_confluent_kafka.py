@@ -14,6 +14,10 @@ from logboat.testing import LocalCluster
 TIMEOUT_S = 30.0
 
 
+PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+"""Of groups: the classic one, and KIP-848's."""
+
+
 def produce(
     cluster: LocalCluster, topic: str, values: list[bytes], **config: Any
 ) -> dict[tuple[int, int], bytes]:
@@ -81,18 +85,20 @@ def test_every_codec_is_read_back_as_acknowledged(
 
 
 @pytest.mark.processes
+@PROTOCOLS
 def test_a_group_resumes_from_its_commit(
-    cluster: LocalCluster, fresh: Callable[[str], str]
+    cluster: LocalCluster, fresh: Callable[[str], str], protocol: str
 ) -> None:
     topic, group = fresh("resume"), fresh("g")
     produce(cluster, topic, [b"first"])
-    consumer = group_consumer(cluster, group)
+    config = {"group.protocol": protocol}
+    consumer = group_consumer(cluster, group, **config)
     consumer.subscribe([topic])
     assert list(consume(consumer, 1).values()) == [b"first"]
     consumer.commit(asynchronous=False)
     consumer.close()
     produce(cluster, topic, [b"second"])
-    again = group_consumer(cluster, group)
+    again = group_consumer(cluster, group, **config)
     again.subscribe([topic])
     try:
         assert list(consume(again, 1).values()) == [b"second"]
@@ -101,14 +107,16 @@ def test_a_group_resumes_from_its_commit(
 
 
 @pytest.mark.processes
+@PROTOCOLS
 def test_two_members_share_the_partitions(
-    cluster: LocalCluster, fresh: Callable[[str], str]
+    cluster: LocalCluster, fresh: Callable[[str], str], protocol: str
 ) -> None:
     topic, group = fresh("share"), fresh("g")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     created = admin.create_topics([NewTopic(topic, num_partitions=4, replication_factor=3)])
     created[topic].result(TIMEOUT_S)
-    members = [group_consumer(cluster, group) for _ in range(2)]
+    config = {"group.protocol": protocol}
+    members = [group_consumer(cluster, group, **config) for _ in range(2)]
     for member in members:
         member.subscribe([topic])
     try:
@@ -124,6 +132,40 @@ def test_two_members_share_the_partitions(
     finally:
         for member in members:
             member.close()
+
+
+@pytest.mark.processes
+def test_a_group_moves_to_the_new_protocol_and_back_while_it_reads(
+    cluster: LocalCluster, fresh: Callable[[str], str]
+) -> None:
+    """KIP-848's online migration: members of both protocols share the partitions meanwhile."""
+    topic, group = fresh("migrate"), fresh("g")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    created = admin.create_topics([NewTopic(topic, num_partitions=4, replication_factor=3)])
+    created[topic].result(TIMEOUT_S)
+
+    def settle(members: dict[str, Consumer], sizes: dict[str, int]) -> str:
+        owned: dict[str, int] = {}
+        for _ in range(1200):
+            for member in members.values():
+                member.poll(0.02)
+            owned = {name: len(member.assignment()) for name, member in members.items()}
+            if owned == sizes:
+                break
+        assert owned == sizes
+        listed = admin.list_consumer_groups().result(TIMEOUT_S).valid
+        return next(str(g.type.name) for g in listed if g.group_id == group)
+
+    strategy = {"partition.assignment.strategy": "cooperative-sticky"}
+    old = group_consumer(cluster, group, **strategy)
+    old.subscribe([topic])
+    assert settle({"old": old}, {"old": 4}) == "CLASSIC"
+    new = group_consumer(cluster, group, **{"group.protocol": "consumer"})
+    new.subscribe([f"^{topic}.*"])
+    assert settle({"old": old, "new": new}, {"old": 2, "new": 2}) == "CONSUMER"
+    new.close()
+    assert settle({"old": old}, {"old": 4}) == "CLASSIC"
+    old.close()
 
 
 @pytest.mark.processes

@@ -14,7 +14,14 @@ from logboat.groups.store import partition_for
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
 from logboat.seam import Buffer
 from logboat.wire import ErrorCode
-from logboat.wire.coordinator_records.consumer_protocol import ConsumerProtocolSubscription
+from logboat.wire.coordinator_records.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from logboat.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from logboat.wire.messages.delete_groups import DeleteGroupsRequest
 from logboat.wire.messages.heartbeat import HeartbeatRequest
 from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -370,4 +377,137 @@ async def test_offsets_nobody_needs_expire_while_the_coordinator_runs() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     assert (await fetch(coordinator)).offset == -1
+    await coordinator.stop()
+
+
+async def beat(
+    coordinator: GroupCoordinator, member_id: str, epoch: int, *, owned: list[int] | None = None
+) -> ConsumerGroupHeartbeatResponse:
+    """A full heartbeat of a member that reads topic `t`."""
+    held = ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=TOPIC_ID, partitions=owned or [])
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member_id,
+        member_epoch=epoch,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[held] if owned else [],
+    )
+    return await coordinator.consumer_group_heartbeat(request, 1, CLIENT)
+
+
+def told(response: ConsumerGroupHeartbeatResponse) -> list[int]:
+    assert response.error_code == ErrorCode.NONE, response.error_message
+    assert response.assignment is not None
+    return [n for topic in response.assignment.topic_partitions for n in topic.partitions]
+
+
+async def test_a_heartbeat_is_answered_only_when_what_it_changed_is_replicated() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    store.gate.clear()
+    joining = asyncio.ensure_future(beat(coordinator, "a", 0))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    again = asyncio.ensure_future(beat(coordinator, "a", 0))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not joining.done()
+    assert not again.done(), "it changed nothing, but it tells what is not yet replicated"
+    store.gate.set()
+    assert told(await joining) == told(await again) == [0]
+    await coordinator.stop()
+
+
+async def test_a_successor_knows_the_members_of_a_consumer_group() -> None:
+    store = MemoryStore()
+    first = await leading(store)
+    joined = await beat(first, "a", 0)
+    second = await leading(store, epoch=1)
+    answer = await beat(second, "a", joined.member_epoch, owned=[0])
+    assert (answer.member_epoch, told(answer)) == (joined.member_epoch, [0])
+    await first.stop()
+    await second.stop()
+
+
+async def test_a_consumer_group_whose_record_failed_is_what_its_log_says() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    store.outcome = ErrorCode.NOT_ENOUGH_REPLICAS
+    refused = await beat(coordinator, "a", 0)
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    store.outcome = ErrorCode.NONE
+    await loaded(coordinator)
+    assert told(await beat(coordinator, "a", 0)) == [0]
+    await coordinator.stop()
+
+
+async def test_a_group_changes_its_protocol_while_it_runs() -> None:
+    coordinator = await leading(MemoryStore())
+    subscription = ConsumerProtocolSubscription(topics=["t"]).encode_versioned(1)
+    classic = await join(coordinator, subscription=subscription)
+    fresh = told(await beat(coordinator, "new", 0))
+    stale = HeartbeatRequest(group_id="g", generation_id=1, member_id=classic.member_id)
+    assert (await coordinator.heartbeat(stale, 3)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    again = await join(coordinator, classic.member_id, subscription=subscription)
+    assert (again.error_code, again.protocol_type) == (ErrorCode.NONE, "consumer")
+    sync = SyncGroupRequest(
+        group_id="g", generation_id=again.generation_id, member_id=classic.member_id
+    )
+    synced = await coordinator.sync_group(sync, 3)
+    assert synced.error_code == ErrorCode.NONE
+    given = ConsumerProtocolAssignment.decode_versioned(synced.assignment).assigned_partitions
+    assert fresh + [n for topic in given for n in topic.partitions] == [0]
+    listed = (await coordinator.list_groups(ListGroupsRequest(), 5)).groups
+    assert [(g.group_id, g.group_type) for g in listed] == [("g", "consumer")]
+
+    await coordinator.consumer_group_heartbeat(
+        ConsumerGroupHeartbeatRequest(group_id="g", member_id="new", member_epoch=-1), 1, CLIENT
+    )
+    listed = (await coordinator.list_groups(ListGroupsRequest(), 5)).groups
+    assert [(g.group_id, g.group_type) for g in listed] == [("g", "classic")]
+    last = await join(coordinator, classic.member_id, subscription=subscription)
+    assert last.error_code == ErrorCode.NONE
+    assert last.leader == classic.member_id
+    await coordinator.stop()
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (ConsumerGroupHeartbeatRequest(group_id="g", member_id="a"), ErrorCode.INVALID_REQUEST),
+        (
+            ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=4),
+            ErrorCode.GROUP_ID_NOT_FOUND,
+        ),
+        (
+            ConsumerGroupHeartbeatRequest(
+                group_id="g",
+                member_id="a",
+                rebalance_timeout_ms=1,
+                subscribed_topic_regex="a(",
+                topic_partitions=[],
+            ),
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+        ),
+        (
+            ConsumerGroupHeartbeatRequest(
+                group_id="g",
+                member_id="a",
+                rebalance_timeout_ms=1,
+                subscribed_topic_names=["t"],
+                topic_partitions=[],
+                server_assignor="mine",
+            ),
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ),
+    ],
+)
+async def test_a_heartbeat_that_makes_no_sense_is_refused_with_a_reason(
+    request_: ConsumerGroupHeartbeatRequest, error: ErrorCode
+) -> None:
+    coordinator = await leading(MemoryStore())
+    answer = await coordinator.consumer_group_heartbeat(request_, 1, CLIENT)
+    assert answer.error_code == error
+    assert answer.error_message
     await coordinator.stop()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from logboat.groups.classic_group import ClassicGroup
+from logboat.groups.consumer.seen_topics import SeenTopics
 from logboat.groups.expiry import expired_records
 from logboat.groups.log_records import (
     GroupRecord,
@@ -20,6 +21,7 @@ from logboat.groups.member import Member
 from logboat.groups.offsets import CommittedOffset
 from logboat.groups.offsets_partition import OffsetsPartition
 from logboat.groups.settings import GroupSettings
+from logboat.metadata.image import ClusterImage
 from logboat.wire.coordinator_records.consumer_protocol import ConsumerProtocolSubscription
 
 RETENTION_MS = 1_000
@@ -63,7 +65,8 @@ def partition_with(*records: LogRecord) -> OffsetsPartition:
 
 
 def expired(state: OffsetsPartition, wall_ms: int) -> Sequence[LogRecord]:
-    return expired_records(state, "g", wall_ms=wall_ms, retention_ms=RETENTION_MS)
+    seen = SeenTopics(ClusterImage(0, "c", -1, -1, -1))
+    return expired_records(state, "g", seen, wall_ms=wall_ms, retention_ms=RETENTION_MS)
 
 
 def topics_of(records: Sequence[LogRecord]) -> list[str]:

@@ -15,7 +15,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(CoordinatorKey, versions="0", reco
     member_id: str = string()
 
 
-class _TopicPartitions(Struct):
+class HeldPartitions(Struct):
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
     assignment_epochs: list[int] | None = array(
@@ -26,10 +26,10 @@ class _TopicPartitions(Struct):
 class ConsumerGroupCurrentMemberAssignmentValue(Versioned, versions="0", flexible="0+"):
     """What a member of a consumer group (KIP-848) holds now."""
 
-    TopicPartitions = _TopicPartitions
+    TopicPartitions = HeldPartitions
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
     state: int = int8()
-    assigned_partitions: list[_TopicPartitions] = array(_TopicPartitions)
-    partitions_pending_revocation: list[_TopicPartitions] = array(_TopicPartitions)
+    assigned_partitions: list[HeldPartitions] = array(HeldPartitions)
+    partitions_pending_revocation: list[HeldPartitions] = array(HeldPartitions)

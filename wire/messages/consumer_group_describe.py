@@ -14,21 +14,21 @@ class ConsumerGroupDescribeRequest(Message, versions="0-1", flexible="0+"):
     include_authorized_operations: bool = boolean()
 
 
-class _TopicPartitions(Struct):
+class DescribedPartitions(Struct):
     topic_id: UUID = uuid()
     topic_name: str = string()
     partitions: list[int] = array(int32)
 
 
-class _Assignment(Struct):
-    topic_partitions: list[_TopicPartitions] = array(_TopicPartitions)
+class DescribedAssignment(Struct):
+    topic_partitions: list[DescribedPartitions] = array(DescribedPartitions)
 
 
 class ConsumerGroupDescribeResponse(Message, versions="0-1", flexible="0+"):
     """What is known of each group."""
 
-    TopicPartitions = _TopicPartitions
-    Assignment = _Assignment
+    TopicPartitions = DescribedPartitions
+    Assignment = DescribedAssignment
 
     throttle_time_ms: int = int32()
 
@@ -50,8 +50,8 @@ class ConsumerGroupDescribeResponse(Message, versions="0-1", flexible="0+"):
             client_host: str = string()
             subscribed_topic_names: list[str] = array(string)
             subscribed_topic_regex: str | None = string(default=None, nullable="0+")
-            assignment: _Assignment = nested(_Assignment)
-            target_assignment: _Assignment = nested(_Assignment)
+            assignment: DescribedAssignment = nested(DescribedAssignment)
+            target_assignment: DescribedAssignment = nested(DescribedAssignment)
             member_type: int = int8(default=-1, versions="1+", ignorable=True)
 
         members: list[Member] = array(Member)

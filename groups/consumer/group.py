@@ -1,0 +1,475 @@
+"""A consumer group of the new protocol (KIP-848). No I/O, no clock of its own.
+
+    heartbeat: 1. the member is made or updated; new topics or members begin a new epoch
+               2. a new epoch gets a target assignment
+               3. the member moves one step towards its target
+
+Every change is in force here at once and comes back as records; the coordinator answers when they
+are replicated, and reads the group anew from its log when they may not be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from uuid import UUID
+
+from ...seam import frozen
+from ...wire import ErrorCode
+from .assignors import ASSIGNORS, Subscriber
+from .member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from .partition_sets import NOTHING, PartitionSet, pairs, without
+from .reconciliation import next_step
+from .records import (
+    ConsumerRecord,
+    current_record,
+    epoch_record,
+    group_tombstones,
+    member_record,
+    member_tombstones,
+    target_epoch_record,
+    target_record,
+)
+from .refusal import Refused
+from .seen_topics import SeenTopics
+from .settings import ConsumerGroupSettings
+
+
+class GroupPhase(Enum):
+    """The values are the names that ConsumerGroupDescribe and ListGroups show."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    """An epoch began that has no target yet."""
+    RECONCILING = "Reconciling"
+    """Members are on their way to the target."""
+    STABLE = "Stable"
+
+
+class Wait(Enum):
+    """What a member must do in time, or it is fenced."""
+
+    SESSION = "heartbeat"
+    REVOKE = "give up partitions"
+    JOIN = "join again"
+    """Classic members only: told to, within the rebalance timeout."""
+    SYNC = "sync"
+    """Classic members only: after a join."""
+
+
+@frozen
+class Beat:
+    """A ConsumerGroupHeartbeat; None and -1: "as before"."""
+
+    member_id: str
+    epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: tuple[str, ...] | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    owned: PartitionSet | None = None
+    client_id: str = ""
+    client_host: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Sent when joining and after errors: the member wants to be told everything."""
+        said = self.rebalance_timeout_ms != -1 and self.owned is not None
+        return self.epoch == JOINING_EPOCH or (said and self.topics is not None)
+
+
+class ConsumerGroup:
+    def __init__(self, group_id: str, settings: ConsumerGroupSettings) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.assignment_epoch = 0
+        self.topics_hash = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, PartitionSet] = {}
+        self.settings = settings
+        self._static: dict[str, str] = {}
+        """Instance id -> member id now holding its place."""
+        self._holders: dict[tuple[UUID, int], str] = {}
+        """Partition -> the member that holds it or has yet to give it up."""
+        self._deadlines: dict[tuple[str, Wait], int] = {}
+        self._seen_topics: object = None
+        """The image's topics when their hash was last compared."""
+
+    @property
+    def phase(self) -> GroupPhase:
+        if not self.members:
+            return GroupPhase.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupPhase.ASSIGNING
+        if all(m.reconciled(self.assignment_epoch) for m in self.members.values()):
+            return GroupPhase.STABLE
+        return GroupPhase.RECONCILING
+
+    @property
+    def assignor(self) -> str:
+        """What most members would like; the default when nobody says."""
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            if member.assignor is not None:
+                votes[member.assignor] = votes.get(member.assignor, 0) + 1
+        return max(votes, key=lambda name: votes[name], default=self.settings.assignors[0])
+
+    @property
+    def regexes(self) -> frozenset[str]:
+        return frozenset(member.regex for member in self.members.values() if member.regex)
+
+    # --- heartbeats ------------------------------------------------------------------------
+
+    def heartbeat(
+        self, beat: Beat, seen: SeenTopics, *, now_ms: int, wall_ms: int
+    ) -> tuple[ConsumerMember, PartitionSet | None, list[ConsumerRecord]]:
+        """(the member now, its assignment when it is to be told, records).
+
+        Raises:
+            Refused: nothing was changed.
+        """
+        before, replaced = self._beating(beat)
+        after = replace(
+            before,
+            instance_id=_said(beat.instance_id, before.instance_id),
+            rack_id=_said(beat.rack_id, before.rack_id),
+            rebalance_timeout_ms=(
+                before.rebalance_timeout_ms
+                if beat.rebalance_timeout_ms == -1
+                else beat.rebalance_timeout_ms
+            ),
+            topics=before.topics if beat.topics is None else tuple(sorted(set(beat.topics))),
+            regex=before.regex if beat.regex is None else beat.regex,
+            assignor=_said(beat.assignor, before.assignor),
+            client_id=beat.client_id,
+            client_host=beat.client_host,
+            classic=None,
+        )
+        records = self.replace_static(replaced, before)
+        moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms)
+        self._watch_member(before, moved, now_ms)
+        # A member in the epoch before has lost the answer that told it of this one.
+        tell = beat.is_full or before.assigned != moved.assigned or beat.epoch != before.epoch
+        return moved, moved.assigned if tell else None, records + more
+
+    def _beating(self, beat: Beat) -> tuple[ConsumerMember, str | None]:
+        """The member that beats, and whose place it takes."""
+        joins = beat.epoch == JOINING_EPOCH
+        if beat.instance_id is not None:
+            return self._beating_static(beat, beat.instance_id, joins)
+        member = self.members.get(beat.member_id)
+        if member is None:
+            return self.newcomer(beat.member_id, joins), None
+        if joins:
+            return _from_scratch(member), None
+        _check_epoch(member, beat)
+        return member, None
+
+    def _beating_static(
+        self, beat: Beat, instance_id: str, joins: bool
+    ) -> tuple[ConsumerMember, str | None]:
+        holder = self.static_member(instance_id)
+        if not joins:
+            member = self.check_static(instance_id, beat.member_id)
+            _check_epoch(member, beat)
+            return member, None
+        if holder is None:
+            return self.newcomer(beat.member_id, True), None
+        if holder.member_id == beat.member_id:
+            return _from_scratch(holder), None
+        if holder.classic is None and holder.epoch != STATIC_LEAVING_EPOCH:
+            raise Refused(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"instance {instance_id!r} is held by member {holder.member_id!r}, which is alive",
+            )
+        return self.successor(holder, beat.member_id), holder.member_id
+
+    def newcomer(self, member_id: str, joins: bool) -> ConsumerMember:
+        if not joins:
+            raise Refused(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id!r} is no member of {self.group_id!r}"
+            )
+        if len(self.members) >= self.settings.max_size:
+            raise Refused(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"group {self.group_id!r} has {len(self.members)} members and takes no more",
+            )
+        return ConsumerMember(member_id)
+
+    def successor(self, holder: ConsumerMember, member_id: str) -> ConsumerMember:
+        """Takes the static member's place with all it had (KIP-345)."""
+        return replace(
+            holder, member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH
+        )
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        return self.members.get(self._static.get(instance_id or "", ""))
+
+    def check_static(self, instance_id: str, member_id: str) -> ConsumerMember:
+        holder = self.static_member(instance_id)
+        if holder is None:
+            raise Refused(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"no member of {self.group_id!r} has instance id {instance_id!r}",
+            )
+        if holder.member_id != member_id:
+            raise Refused(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"instance {instance_id!r} is now held by another member than {member_id!r}",
+            )
+        return holder
+
+    # --- the three steps -------------------------------------------------------------------
+
+    def replace_static(self, old_id: str | None, new: ConsumerMember) -> list[ConsumerRecord]:
+        if old_id is None:
+            return []
+        target = self.targets.pop(old_id, NOTHING)
+        self._drop(old_id)
+        self._put(new)
+        self.targets[new.member_id] = target
+        return [
+            *member_tombstones(self.group_id, old_id),
+            member_record(self.group_id, new),
+            target_record(self.group_id, new.member_id, target),
+            current_record(self.group_id, new),
+        ]
+
+    def advance(
+        self,
+        before: ConsumerMember,
+        after: ConsumerMember,
+        owned: PartitionSet | None,
+        seen: SeenTopics,
+        *,
+        wall_ms: int,
+    ) -> tuple[ConsumerMember, list[ConsumerRecord]]:
+        """Put `after` in the place of `before`, with all that follows from it."""
+        records: list[ConsumerRecord] = []
+        is_new = before.member_id not in self.members
+        if is_new or after != before:
+            records.append(member_record(self.group_id, after))
+        self._put(after)
+        other_topics = before.topics != after.topics or before.regex != after.regex
+        if self._begins_epoch(is_new or other_topics, seen):
+            self.epoch += 1
+            records.append(epoch_record(self.group_id, self.epoch, self.topics_hash))
+        if self.epoch > self.assignment_epoch:
+            records += self._assign(seen, wall_ms)
+        moved = next_step(
+            after,
+            target_epoch=self.assignment_epoch,
+            target=self.targets.get(after.member_id, NOTHING),
+            held_by_other=lambda pair: self._holders.get(pair, after.member_id) != after.member_id,
+            owned=owned,
+        )
+        if moved != after:
+            self._put(moved)
+            records.append(current_record(self.group_id, moved))
+        return moved, records
+
+    def _begins_epoch(self, members_changed: bool, seen: SeenTopics) -> bool:
+        if not members_changed and seen.image.topics is self._seen_topics:
+            return False
+        self._seen_topics = seen.image.topics
+        topics_hash = seen.hash_of(self.members.values())
+        topics_changed = topics_hash != self.topics_hash
+        self.topics_hash = topics_hash
+        return members_changed or topics_changed
+
+    def _assign(self, seen: SeenTopics, wall_ms: int) -> list[ConsumerRecord]:
+        subscribers = {
+            name: Subscriber(member.instance_id, seen.ids_of(member), self.targets.get(name, {}))
+            for name, member in self.members.items()
+        }
+        counts = seen.counts(topic for found in subscribers.values() for topic in found.topics)
+        given = ASSIGNORS[self.assignor](subscribers, counts)
+        records = [
+            target_record(self.group_id, name, target)
+            for name, target in given.items()
+            if self.targets.get(name) != target
+        ]
+        self.targets = dict(given)
+        self.assignment_epoch = self.epoch
+        return [*records, target_epoch_record(self.group_id, self.epoch, wall_ms)]
+
+    def released(self, member: ConsumerMember) -> bool:
+        """Is what the member waits for free?"""
+        missing = without(self.targets.get(member.member_id, NOTHING), member.assigned)
+        return all(pair not in self._holders for pair in pairs(missing))
+
+    # --- leaving ---------------------------------------------------------------------------
+
+    def leave(self, member_id: str, instance_id: str | None, epoch: int) -> list[ConsumerRecord]:
+        """A static member with epoch -2 keeps its place for one session."""
+        member = self.known(member_id, instance_id)
+        if epoch == LEAVING_EPOCH:
+            return self.remove(member_id)
+        gone = replace(member, epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING)
+        self._put(gone)
+        self._deadlines.pop((member_id, Wait.REVOKE), None)
+        return [current_record(self.group_id, gone)]
+
+    def known(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """The member who says it is this one. Raises Refused."""
+        if instance_id is not None:
+            return self.check_static(instance_id, member_id)
+        return self.members.get(member_id) or self.newcomer(member_id, joins=False)
+
+    def remove(self, member_id: str) -> list[ConsumerRecord]:
+        """The member left or was fenced: its partitions are free, and a new epoch begins."""
+        self._drop(member_id)
+        self.targets.pop(member_id, None)
+        self.epoch += 1
+        return [
+            *member_tombstones(self.group_id, member_id),
+            epoch_record(self.group_id, self.epoch, self.topics_hash),
+        ]
+
+    def _put(self, member: ConsumerMember) -> None:
+        old = self.members.get(member.member_id)
+        if old is not None:
+            for pair in (*pairs(old.assigned), *pairs(old.revoking)):
+                if self._holders.get(pair) == old.member_id:
+                    del self._holders[pair]
+        self.members[member.member_id] = member
+        for pair in (*pairs(member.assigned), *pairs(member.revoking)):
+            self._holders[pair] = member.member_id
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
+
+    def _drop(self, member_id: str) -> None:
+        member = self.members[member_id]
+        self._put(replace(member, assigned=NOTHING, revoking=NOTHING))
+        del self.members[member_id]
+        if self._static.get(member.instance_id or "") == member_id:
+            del self._static[member.instance_id or ""]
+        for wait in Wait:
+            self._deadlines.pop((member_id, wait), None)
+
+    # --- time ------------------------------------------------------------------------------
+
+    def expect(self, member_id: str, wait: Wait, deadline_ms: int | None) -> None:
+        """Fence the member at that time; None: no longer."""
+        if deadline_ms is None:
+            self._deadlines.pop((member_id, wait), None)
+        else:
+            self._deadlines[member_id, wait] = deadline_ms
+
+    def expects(self, member_id: str, wait: Wait) -> bool:
+        return (member_id, wait) in self._deadlines
+
+    def _watch_member(self, before: ConsumerMember, now: ConsumerMember, now_ms: int) -> None:
+        self.expect(now.member_id, Wait.SESSION, now_ms + self.settings.session_timeout_ms)
+        if now.state is not MemberState.UNREVOKED_PARTITIONS:
+            self.expect(now.member_id, Wait.REVOKE, None)
+        elif now.epoch != before.epoch or not self.expects(now.member_id, Wait.REVOKE):
+            self.expect(now.member_id, Wait.REVOKE, now_ms + now.rebalance_timeout_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        return min(self._deadlines.values(), default=None)
+
+    def overdue(self, now_ms: int) -> list[str]:
+        """Members that let a deadline pass; the coordinator removes them one by one."""
+        late = [name for (name, _), due_ms in self._deadlines.items() if due_ms <= now_ms]
+        return list(dict.fromkeys(late))
+
+    # --- from and to the log ---------------------------------------------------------------
+
+    def restore_member(self, member: ConsumerMember) -> None:
+        self._put(member)
+
+    def forget_member(self, member_id: str) -> None:
+        if member_id in self.members:
+            self._drop(member_id)
+
+    def begin_sessions(self, now_ms: int) -> None:
+        """A new coordinator gives every member a full session to show itself."""
+        for member in self.members.values():
+            session_ms = self.settings.session_timeout_ms
+            if member.classic is not None:
+                session_ms = member.classic.session_timeout_ms
+            self.expect(member.member_id, Wait.SESSION, now_ms + session_ms)
+            if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
+                self.expect(member.member_id, Wait.REVOKE, now_ms + member.rebalance_timeout_ms)
+
+    def all_records(self, wall_ms: int) -> list[ConsumerRecord]:
+        """Everything, as the records that make such a group."""
+        records = [member_record(self.group_id, m) for m in self.members.values()]
+        records.append(epoch_record(self.group_id, self.epoch, self.topics_hash))
+        records += [target_record(self.group_id, name, t) for name, t in self.targets.items()]
+        records.append(target_epoch_record(self.group_id, self.assignment_epoch, wall_ms))
+        return records + [current_record(self.group_id, m) for m in self.members.values()]
+
+    def all_tombstones(self) -> list[ConsumerRecord]:
+        members = [t for name in self.members for t in member_tombstones(self.group_id, name)]
+        return [*members, *group_tombstones(self.group_id)]
+
+    # --- offsets ---------------------------------------------------------------------------
+
+    def check_commit(self, member_id: str, epoch: int, *, knows_epochs: bool) -> ErrorCode:
+        """Only a member in its epoch commits; into an empty group anybody may.
+
+        `knows_epochs`: OffsetCommit from version 9; members of this protocol must use it.
+        """
+        if epoch < 0 and not self.members:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member.classic is None and not knows_epochs:
+            return ErrorCode.UNSUPPORTED_VERSION
+        return self._check_member_epoch(member, epoch)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """OffsetFetch from version 9 may name a member: then its epoch must be the current one."""
+        if member_id is None and epoch < 0:
+            return ErrorCode.NONE
+        member = self.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return self._check_member_epoch(member, epoch)
+
+    def _check_member_epoch(self, member: ConsumerMember, epoch: int) -> ErrorCode:
+        if epoch == member.epoch:
+            return ErrorCode.NONE
+        if member.classic is not None:
+            return ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.STALE_MEMBER_EPOCH
+
+
+def _said(new: str | None, old: str | None) -> str | None:
+    return old if new is None else new
+
+
+def _from_scratch(member: ConsumerMember) -> ConsumerMember:
+    """It joins (again) and so holds nothing: what it had is free."""
+    return replace(
+        member,
+        epoch=JOINING_EPOCH,
+        previous_epoch=JOINING_EPOCH,
+        state=MemberState.STABLE,
+        assigned=NOTHING,
+        revoking=NOTHING,
+    )
+
+
+def _check_epoch(member: ConsumerMember, beat: Beat) -> None:
+    """An answer with the newer epoch may have been lost: then the older one is still good."""
+    if beat.epoch == member.epoch:
+        return
+    owns_too_much = beat.owned is None or bool(without(beat.owned, member.assigned))
+    if beat.epoch != member.previous_epoch or owns_too_much:
+        raise Refused(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"member {member.member_id!r} is in epoch {member.epoch}, not {beat.epoch}: "
+            "it must abandon its partitions and join again",
+        )

@@ -1,0 +1,76 @@
+"""A member's next step towards its target assignment (KIP-848, "assignment reconciliation")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from .member import ConsumerMember, MemberState
+from .partition_sets import NOTHING, PartitionSet, common, pairs, partition_set, united, without
+
+HeldByOther = Callable[[tuple[UUID, int]], bool]
+
+
+def next_step(
+    member: ConsumerMember,
+    *,
+    target_epoch: int,
+    target: PartitionSet,
+    held_by_other: HeldByOther,
+    owned: PartitionSet | None,
+) -> ConsumerMember:
+    """The member after its heartbeat; the same one when it cannot move yet.
+
+    `owned` is what the member reports to hold; None: it did not say.
+    """
+    if member.state is MemberState.STABLE and member.epoch == target_epoch:
+        return member
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if _still_owns(owned, member.revoking):
+            return member
+        # It has given up all it should: free to follow the newest target.
+        return _towards(member, member.epoch + 1, target_epoch, target, held_by_other, owned)
+    return _towards(member, member.epoch, target_epoch, target, held_by_other, owned)
+
+
+def _towards(
+    member: ConsumerMember,
+    epoch_while_revoking: int,
+    target_epoch: int,
+    target: PartitionSet,
+    held_by_other: HeldByOther,
+    owned: PartitionSet | None,
+) -> ConsumerMember:
+    kept = common(member.assigned, target)
+    to_revoke = without(member.assigned, target)
+    if to_revoke and _still_owns(owned, to_revoke):
+        return _at(member, epoch_while_revoking, MemberState.UNREVOKED_PARTITIONS, kept, to_revoke)
+    missing = pairs(without(target, kept))
+    free = partition_set(pair for pair in missing if not held_by_other(pair))
+    complete = len(pairs(free)) == len(missing)
+    state = MemberState.STABLE if complete else MemberState.UNRELEASED_PARTITIONS
+    return _at(member, target_epoch, state, united(kept, free), NOTHING)
+
+
+def _at(
+    member: ConsumerMember,
+    epoch: int,
+    state: MemberState,
+    assigned: PartitionSet,
+    revoking: PartitionSet,
+) -> ConsumerMember:
+    previous = member.previous_epoch if epoch == member.epoch else member.epoch
+    return replace(
+        member,
+        epoch=epoch,
+        previous_epoch=previous,
+        state=state,
+        assigned=assigned,
+        revoking=revoking,
+    )
+
+
+def _still_owns(owned: PartitionSet | None, revoking: PartitionSet) -> bool:
+    """A member that does not say what it owns is taken to own it still."""
+    return owned is None or bool(common(owned, revoking))

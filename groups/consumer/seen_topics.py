@@ -1,0 +1,45 @@
+"""The topics as a group sees them: the image, and what matches its members' patterns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from types import MappingProxyType
+from uuid import UUID
+
+from ...metadata.image import ClusterImage
+from ...seam import frozen
+from .member import ConsumerMember
+
+
+@frozen
+class SeenTopics:
+    image: ClusterImage
+    matches: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Pattern -> names; holds every pattern of the group and of the request in hand."""
+
+    def names_of(self, member: ConsumerMember) -> tuple[str, ...]:
+        """What the member subscribed to, whether it exists or not."""
+        return tuple(sorted({*member.topics, *self.matches.get(member.regex, ())}))
+
+    def ids_of(self, member: ConsumerMember) -> tuple[UUID, ...]:
+        topics = self.image.topics
+        return tuple(topics[name].topic_id for name in self.names_of(member) if name in topics)
+
+    def counts(self, topic_ids: Iterable[UUID]) -> dict[UUID, int]:
+        """Partitions of each topic, in the order of their names: assignors follow it."""
+        wanted = set(topic_ids)
+        return {
+            topic.topic_id: len(topic.partitions)
+            for _, topic in sorted(self.image.topics.items())
+            if topic.topic_id in wanted
+        }
+
+    def hash_of(self, members: Iterable[ConsumerMember]) -> int:
+        """Changes when a topic that anybody reads appears, goes or grows; fits Kafka's int64."""
+        read = {topic_id for member in members for topic_id in self.ids_of(member)}
+        digest = hashlib.blake2b(digest_size=8)
+        for topic_id, count in self.counts(read).items():
+            digest.update(topic_id.bytes + count.to_bytes(4, "big"))
+        return int.from_bytes(digest.digest(), "big", signed=True)

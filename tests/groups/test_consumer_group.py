@@ -1,0 +1,323 @@
+"""A consumer group of the new protocol (KIP-848): one owner per partition at every moment.
+
+The members here are honest clients: they own what they were last told, less what they have since
+been told to give up, and report it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from logboat.groups.consumer.group import Beat, ConsumerGroup, GroupPhase
+from logboat.groups.consumer.member import MemberState
+from logboat.groups.consumer.partition_sets import NOTHING, PartitionSet, pairs
+from logboat.groups.consumer.records import ConsumerRecord, decode, encode
+from logboat.groups.consumer.refusal import Refused
+from logboat.groups.consumer.replay import replay
+from logboat.groups.consumer.seen_topics import SeenTopics
+from logboat.groups.consumer.settings import ConsumerGroupSettings
+from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
+from logboat.wire import ErrorCode
+
+SETTINGS = ConsumerGroupSettings(session_timeout_ms=1_000)
+REBALANCE_MS = 500
+
+
+def seen(**counts: int) -> SeenTopics:
+    """Topics by name, with their partition counts."""
+    topics = {
+        name: TopicImage(
+            name,
+            UUID(int=1 + ord(name[0])),
+            tuple(PartitionImage(number, (1,), (1,), 1, 0, 0) for number in range(count)),
+            1,
+            1,
+        )
+        for name, count in counts.items()
+    }
+    names = {topic.topic_id: name for name, topic in topics.items()}
+    return SeenTopics(ClusterImage(1, "c", 1, 1, 1, topics=topics, topic_names=names))
+
+
+@dataclass
+class Client:
+    member_id: str
+    topics: tuple[str, ...] = ("t",)
+    instance_id: str | None = None
+    epoch: int = 0
+    owned: PartitionSet = field(default_factory=lambda: NOTHING)
+    """What it reads from now."""
+    says_all: bool = True
+    """As it does when it joins and after an answer that did not come."""
+
+    def beat(self) -> Beat:
+        return Beat(
+            self.member_id,
+            self.epoch,
+            instance_id=self.instance_id,
+            rebalance_timeout_ms=REBALANCE_MS if self.says_all else -1,
+            topics=self.topics if self.says_all else None,
+            owned=self.owned,
+        )
+
+
+class Coordinator:
+    """The group, its log, and a clock."""
+
+    def __init__(self, view: SeenTopics) -> None:
+        self.group = ConsumerGroup("g", SETTINGS)
+        self.log: list[ConsumerRecord] = []
+        self.view = view
+        self.now_ms = 0
+
+    def beat(self, client: Client, *, answer_lost: bool = False) -> None:
+        member, assignment, records = self.group.heartbeat(
+            client.beat(), self.view, now_ms=self.now_ms, wall_ms=self.now_ms
+        )
+        self.log += records
+        client.says_all = answer_lost
+        if answer_lost:
+            return
+        client.epoch = member.epoch
+        if assignment is not None:
+            client.owned = assignment
+
+    def settle(self, *clients: Client) -> None:
+        for _ in range(4):
+            for client in clients:
+                self.beat(client)
+
+    def replayed(self) -> ConsumerGroup:
+        groups: dict[str, ConsumerGroup] = {}
+        for record in self.log:
+            replay(groups, decode(*encode(record)), SETTINGS)
+        return groups.get("g", ConsumerGroup("g", SETTINGS))
+
+
+def owned(*clients: Client) -> list[tuple[str, int]]:
+    return sorted((str(topic), number) for c in clients for topic, number in pairs(c.owned))
+
+
+def test_the_only_member_gets_everything_in_its_first_answer() -> None:
+    coordinator, client = Coordinator(seen(t=3)), Client("a")
+    coordinator.beat(client)
+    assert client.epoch == 1
+    assert len(owned(client)) == 3
+    assert coordinator.group.phase is GroupPhase.STABLE
+
+
+def test_a_partition_is_given_on_only_when_its_owner_has_let_go_of_it() -> None:
+    coordinator, a, b = Coordinator(seen(t=2)), Client("a"), Client("b")
+    coordinator.beat(a)
+    coordinator.beat(b)
+    assert owned(b) == []
+    assert coordinator.group.members["b"].state is MemberState.UNRELEASED_PARTITIONS
+    coordinator.beat(a)  # is told to give one up
+    assert len(owned(a)) == 1
+    coordinator.beat(b)
+    assert owned(b) == [], "a has not yet confirmed"
+    coordinator.beat(a)  # reports that it did
+    coordinator.beat(b)
+    assert len(owned(b)) == 1
+    assert coordinator.group.phase is GroupPhase.STABLE
+
+
+def test_a_lost_answer_is_given_again_to_the_epoch_before() -> None:
+    coordinator, a, b = Coordinator(seen(t=2)), Client("a"), Client("b")
+    coordinator.beat(a)
+    coordinator.beat(b, answer_lost=True)
+    coordinator.beat(b)
+    coordinator.settle(a, b)
+    coordinator.view = seen(t=4)
+    coordinator.beat(a, answer_lost=True)
+    coordinator.beat(a)
+    coordinator.settle(a, b)
+    assert len(owned(a, b)) == 4
+
+
+def test_a_member_of_another_epoch_is_fenced() -> None:
+    coordinator, a = Coordinator(seen(t=2)), Client("a")
+    coordinator.beat(a)
+    a.epoch = 7
+    with pytest.raises(Refused) as refused:
+        coordinator.beat(a)
+    assert refused.value.error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_an_unknown_member_must_join_first() -> None:
+    coordinator = Coordinator(seen(t=2))
+    with pytest.raises(Refused) as refused:
+        coordinator.beat(Client("a", epoch=3))
+    assert refused.value.error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_new_partitions_reach_the_group_with_the_next_heartbeat() -> None:
+    coordinator, a = Coordinator(seen(t=1)), Client("a", topics=("t", "u"))
+    coordinator.beat(a)
+    coordinator.view = seen(t=3, u=2)
+    coordinator.beat(a)
+    assert len(owned(a)) == 5
+    assert a.epoch == 2
+
+
+def test_a_member_that_keeps_what_it_should_give_up_is_fenced_in_time() -> None:
+    coordinator, a, b = Coordinator(seen(t=2)), Client("a"), Client("b")
+    coordinator.beat(a)
+    coordinator.beat(b)
+    coordinator.beat(a)
+    assert coordinator.group.overdue(coordinator.now_ms + REBALANCE_MS - 1) == []
+    assert coordinator.group.overdue(coordinator.now_ms + REBALANCE_MS) == ["a"]
+    coordinator.log += coordinator.group.remove("a")
+    coordinator.beat(b)
+    assert len(owned(b)) == 2
+
+
+def test_a_silent_member_is_fenced_after_its_session() -> None:
+    coordinator, a = Coordinator(seen(t=1)), Client("a")
+    coordinator.beat(a)
+    assert coordinator.group.overdue(999) == []
+    assert coordinator.group.overdue(1_000) == ["a"]
+    assert coordinator.group.next_deadline_ms() == 1_000
+
+
+def test_a_static_member_comes_back_to_what_it_had() -> None:
+    coordinator = Coordinator(seen(t=4))
+    a, b = Client("a", instance_id="i"), Client("b")
+    coordinator.settle(a, b)
+    had, epoch = owned(a), coordinator.group.epoch
+    coordinator.log += coordinator.group.leave("a", "i", -2)
+    coordinator.beat(b)
+    assert len(owned(b)) == 2, "its partitions wait for it"
+    again = Client("a2", instance_id="i")
+    coordinator.beat(again)
+    assert owned(again) == had
+    assert coordinator.group.epoch == epoch
+    with pytest.raises(Refused) as refused:
+        coordinator.beat(Client("a", instance_id="i", epoch=a.epoch, owned=a.owned))
+    assert refused.value.error is ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_the_place_of_a_living_static_member_is_not_given_away() -> None:
+    coordinator, a = Coordinator(seen(t=1)), Client("a", instance_id="i")
+    coordinator.beat(a)
+    with pytest.raises(Refused) as refused:
+        coordinator.beat(Client("b", instance_id="i"))
+    assert refused.value.error is ErrorCode.UNRELEASED_INSTANCE_ID
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "knows", "error"),
+    [
+        ("a", 1, True, ErrorCode.NONE),
+        ("a", 0, True, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 2, True, ErrorCode.STALE_MEMBER_EPOCH),
+        ("a", 1, False, ErrorCode.UNSUPPORTED_VERSION),
+        ("x", 1, True, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, True, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_only_a_member_in_its_epoch_commits(
+    member_id: str, epoch: int, knows: bool, error: ErrorCode
+) -> None:
+    coordinator = Coordinator(seen(t=1))
+    coordinator.beat(Client("a"))
+    assert coordinator.group.check_commit(member_id, epoch, knows_epochs=knows) is error
+
+
+class Groups(RuleBasedStateMachine):
+    """Clients come, go, fall silent and lose answers; coordinators come and go; topics grow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.coordinator = Coordinator(seen(t=3, u=2))
+        self.clients: dict[str, Client] = {}
+        self.made = 0
+        self.sizes = {"t": 3, "u": 2}
+
+    @precondition(lambda self: len(self.clients) < 5)
+    @rule(topics=st.sampled_from([("t",), ("u",), ("t", "u")]), static=st.booleans())
+    def join(self, topics: tuple[str, ...], static: bool) -> None:
+        self.made += 1
+        name = f"m{self.made}"
+        self.clients[name] = Client(name, topics, f"i-{name}" if static else None)
+        self.beat(name, lost=False)
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), lost=st.booleans())
+    def heartbeat(self, data: st.DataObject, lost: bool) -> None:
+        self.beat(data.draw(st.sampled_from(sorted(self.clients))), lost)
+
+    def beat(self, name: str, lost: bool) -> None:
+        client = self.clients[name]
+        try:
+            self.coordinator.beat(client, answer_lost=lost)
+        except Refused as refused:
+            if refused.error not in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
+                raise
+            # As a client does: abandon everything and join again.
+            client.epoch, client.owned, client.says_all = 0, NOTHING, True
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        client = self.clients.pop(data.draw(st.sampled_from(sorted(self.clients))))
+        group = self.coordinator.group
+        if client.member_id in group.members:
+            self.coordinator.log += group.leave(client.member_id, client.instance_id, -1)
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def fenced(self, data: st.DataObject) -> None:
+        """Its session ends; it stops reading, for its own clock runs too."""
+        client = self.clients[data.draw(st.sampled_from(sorted(self.clients)))]
+        if client.member_id in self.coordinator.group.members:
+            self.coordinator.log += self.coordinator.group.remove(client.member_id)
+        client.owned = NOTHING
+
+    @rule(topic=st.sampled_from(["t", "u"]))
+    def grow(self, topic: str) -> None:
+        self.sizes[topic] = min(self.sizes[topic] + 1, 8)
+        self.coordinator.view = seen(**self.sizes)
+
+    @rule()
+    def another_coordinator(self) -> None:
+        self.coordinator.group = self.coordinator.replayed()
+        self.coordinator.group.begin_sessions(0)
+
+    @invariant()
+    def no_partition_has_two_owners(self) -> None:
+        held = owned(*self.clients.values())
+        assert len(held) == len(set(held))
+
+    @invariant()
+    def the_log_says_all(self) -> None:
+        live, replayed = self.coordinator.group, self.coordinator.replayed()
+        assert replayed.members == live.members
+        assert replayed.epoch == live.epoch
+        assert replayed.assignment_epoch == live.assignment_epoch
+        assert {n: t for n, t in replayed.targets.items() if t} == {
+            n: t for n, t in live.targets.items() if t
+        }
+
+    def teardown(self) -> None:
+        """Left alone, the group gives every partition that anybody reads to somebody."""
+        for client in self.clients.values():
+            client.says_all = True
+        clients = self.clients.values()
+        for _ in range(6):
+            for name in sorted(self.clients):
+                self.beat(name, lost=False)
+        read = {topic for client in clients for topic in client.topics}
+        assert len(owned(*clients)) == sum(self.sizes[topic] for topic in read)
+        if self.clients:
+            assert self.coordinator.group.phase is GroupPhase.STABLE
+
+
+TestGroups = Groups.TestCase
+TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
