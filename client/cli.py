@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from .cluster.commands import cluster
 from .failure import ExitStatus, Failure
+from .group_commands import group
 from .record_commands import consume, produce
 from .terminal import emit, say
 from .topic_commands import topic
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster)
 app.add_typer(topic)
+app.add_typer(group)
 app.command()(produce)
 app.command()(consume)
 

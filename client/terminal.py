@@ -5,6 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+As = Annotated[Output, typer.Option("-o", "--output", help="table or json")]
+"""The option of every command that shows data."""
 
 
 def say(sentence: str) -> None:
@@ -15,6 +28,12 @@ def say(sentence: str) -> None:
 def emit(text: str) -> None:
     """Data: standard output, flushed, so that a pipe sees it while the command goes on."""
     print(text, flush=True)
+
+
+def clear_screen() -> None:
+    """On a terminal only; elsewhere what was shown stays."""
+    if sys.stdout.isatty():
+        print("\x1b[H\x1b[2J", end="")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
-from .terminal import emit, say, table
+from .terminal import As, Output, emit, say, table
 
 topic = typer.Typer(
     name="topic",
@@ -19,12 +18,6 @@ topic = typer.Typer(
 )
 
 
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-
-
-As = Annotated[Output, typer.Option("-o", "--output", help="table or json")]
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 
 

@@ -389,6 +389,7 @@ class Node:
             quorum=self.raft.status,
             lifecycle=lambda: self.lifecycle,
             replicas=self.replicas,
+            groups=self.groups,
             controller=self.controller_client(),
             forwarder=self._http_forwarder,
         )

@@ -106,6 +106,17 @@ INTERNODE_APIS: Mapping[ApiKey, Served] = _table(
         "offset_for_leader_epoch",
         may_start_behind=_ANYTHING,
     ),
+    *(
+        Served(row.key, row.min_version, row.max_version, row.module, may_start_behind=_ANYTHING)
+        for row in (
+            CLIENT_APIS[ApiKey.LIST_GROUPS],
+            CLIENT_APIS[ApiKey.DESCRIBE_GROUPS],
+            CLIENT_APIS[ApiKey.CONSUMER_GROUP_DESCRIBE],
+            CLIENT_APIS[ApiKey.OFFSET_FETCH],
+            CLIENT_APIS[ApiKey.OFFSET_COMMIT],
+            CLIENT_APIS[ApiKey.DELETE_GROUPS],
+        )
+    ),
     *(_for_controller(key) for key in METHODS),
 )
 """What the other nodes may ask (RULES B5)."""

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
+from ...groups import GroupCoordinator
 from ...metadata.image import ClusterImage
 from ...partitions import Replicas, Role
 from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
 from ...wire import ApiKey, Message, api
+from ...wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ...wire.messages.delete_groups import DeleteGroupsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.describe_groups import DescribeGroupsRequest
 from ...wire.messages.fetch import FetchRequest, FetchResponse
+from ...wire.messages.list_groups import ListGroupsRequest
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ...wire.messages.offset_commit import OffsetCommitRequest
+from ...wire.messages.offset_fetch import OffsetFetchRequest
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
@@ -32,6 +40,19 @@ _STATES = {
 }
 
 
+_GROUP_APIS: Mapping[type[Message], ApiKey] = MappingProxyType(
+    {
+        ListGroupsRequest: ApiKey.LIST_GROUPS,
+        DescribeGroupsRequest: ApiKey.DESCRIBE_GROUPS,
+        ConsumerGroupDescribeRequest: ApiKey.CONSUMER_GROUP_DESCRIBE,
+        OffsetFetchRequest: ApiKey.OFFSET_FETCH,
+        OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
+        DeleteGroupsRequest: ApiKey.DELETE_GROUPS,
+    }
+)
+"""The coordinator has a method by the name of each."""
+
+
 class NodeForHttp:
     """One running node, as its HTTP API sees it."""
 
@@ -45,6 +66,7 @@ class NodeForHttp:
         quorum: Callable[[], RaftStatus],
         lifecycle: Callable[[], BrokerLifecycle | None],
         replicas: Replicas,
+        groups: GroupCoordinator,
         controller: ControllerClient,
         forwarder: Forwarder,
     ) -> None:
@@ -57,6 +79,7 @@ class NodeForHttp:
         self._quorum = quorum
         self._lifecycle = lifecycle
         self._replicas = replicas
+        self._groups = groups
         self._controller = controller
         self._forwarder = forwarder
 
@@ -94,8 +117,9 @@ class NodeForHttp:
         return reasons
 
     def quorum_role(self) -> str:
-        # Every node votes; a candidate does not lead, and there is no third word for it outside.
-        return "leader" if self._quorum().role is QuorumRole.LEADER else "follower"
+        role = self._quorum().role
+        # A candidate does not lead, and there is no word of its own for it outside.
+        return "follower" if role is QuorumRole.CANDIDATE else role.value
 
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         state = self._replicas.partition_state(topic, partition)
@@ -141,6 +165,14 @@ class NodeForHttp:
         answer = await self._ask_controller(ApiKey.DELETE_TOPICS, request, deadline)
         assert isinstance(answer, DeleteTopicsResponse)
         return answer
+
+    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+        api_key = _GROUP_APIS[type(request)]
+        if node_id != self._node_id:
+            return await self._forwarder.ask(node_id, api_key, request, deadline)
+        answer: Callable[[Message, int], Awaitable[Message]]
+        answer = getattr(self._groups, api_key.name.lower())
+        return await _in_time(answer(request, _newest(api_key)), deadline)
 
     async def _ask_controller(self, api_key: ApiKey, request: Message, deadline: float) -> Message:
         try:

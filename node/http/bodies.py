@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import orjson
 from aiohttp import web
 
 from .errors import ApiError
@@ -33,6 +35,17 @@ async def read_body(request: web.Request) -> bytes:
             return await request.read()
     except TimeoutError:
         raise ApiError(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Raises ApiError 400."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, f"the body is no valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ApiError(400, "the body is no JSON object")
+    return document
 
 
 def require_type(request: web.Request, *allowed: str) -> str:

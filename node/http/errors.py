@@ -101,6 +101,11 @@ _MAPPINGS: dict[ErrorCode, _Mapping] = {
     ),
     K.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _Mapping(503, 50302),
     K.REQUEST_TIMED_OUT: _Mapping(504, 504),
+    K.GROUP_ID_NOT_FOUND: _Mapping(404, 40405, "GET /api/v1/groups lists the groups"),
+    K.NON_EMPTY_GROUP: _Mapping(409, 409, "stop its consumers first"),
+    K.NOT_COORDINATOR: _Mapping(503, 50302, "the coordinator is changing"),
+    K.COORDINATOR_NOT_AVAILABLE: _Mapping(503, 50302, "the coordinator is changing"),
+    K.COORDINATOR_LOAD_IN_PROGRESS: _Mapping(503, 50302, "the coordinator is reading its log"),
 }
 
 

@@ -42,6 +42,8 @@ NOT_THERE_YET = frozenset(
         ErrorCode.UNKNOWN_LEADER_EPOCH,
         ErrorCode.OFFSET_NOT_AVAILABLE,
         ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
 """Answers to reads that another moment, or another leader, may give differently."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ...metadata.image import ClusterImage
 from ...seam import frozen
+from ...wire import Message
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
@@ -89,4 +90,8 @@ class HttpNode(Protocol):
         self, request: DeleteTopicsRequest, deadline: float
     ) -> DeleteTopicsResponse:
         """As `create_topics`."""
+        ...
+
+    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+        """A request about groups to the coordinator on that node; the response of its kind."""
         ...

@@ -8,7 +8,7 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, health, produce, topics
+from . import consume, groups, health, produce, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
@@ -47,6 +47,11 @@ def application(
             web.post("/api/v1/topics", topics.create_topic),
             web.get("/api/v1/topics/{topic}", topics.describe_topic),
             web.delete("/api/v1/topics/{topic}", topics.delete_topic),
+            web.get("/api/v1/groups", groups.list_groups),
+            web.get("/api/v1/groups/{group}", groups.describe_group),
+            web.delete("/api/v1/groups/{group}", groups.delete_group),
+            web.get("/api/v1/groups/{group}/lag", groups.group_lag),
+            web.post("/api/v1/groups/{group}/offsets:reset", groups.reset_offsets),
             web.post("/api/v1/topics/{topic}/records", produce.produce_records),
             web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
         ]

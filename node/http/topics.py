@@ -6,14 +6,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import orjson
 from aiohttp import web
 
 from ...metadata.image import TopicImage
 from ...wire.messages.create_topics import CreateTopicsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest
 from . import query
-from .bodies import read_body, require_type
+from .bodies import json_object, read_body, require_type
 from .errors import ApiError, from_kafka, no_controller
 from .guards import JSON_TYPE, json_response
 from .keys import NODE
@@ -97,7 +96,7 @@ def existing_topic(node: HttpNode, name: str) -> TopicImage:
 
 
 def _creation(body: bytes) -> CreateTopicsRequest:
-    document = _object(body)
+    document = json_object(body)
     unknown = sorted(document.keys() - _TOPIC_KEYS)
     if unknown:
         raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(sorted(_TOPIC_KEYS)))
@@ -142,16 +141,6 @@ def _config_text(name: str, value: Any) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise ApiError(422, f"setting {name!r} is no text, number or truth value")
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, f"the body is no valid JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise ApiError(400, "the body is no JSON object")
-    return document
 
 
 def _admin_answer_lost() -> ApiError:

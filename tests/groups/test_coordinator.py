@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from random import Random
 from uuid import UUID
 
@@ -12,7 +11,6 @@ import pytest
 from logboat.groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator, GroupSettings
 from logboat.groups.store import partition_for
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
-from logboat.seam import Buffer
 from logboat.wire import ErrorCode
 from logboat.wire.coordinator_records.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -30,38 +28,10 @@ from logboat.wire.messages.offset_commit import OffsetCommitRequest
 from logboat.wire.messages.offset_delete import OffsetDeleteRequest
 from logboat.wire.messages.offset_fetch import OffsetFetchRequest
 from logboat.wire.messages.sync_group import SyncGroupRequest
+from tests.groups.memory_store import MemoryStore
 
 CLIENT = ClientContext("client", "/127.0.0.1")
 TOPIC_ID = UUID(int=7)
-
-
-class MemoryStore:
-    """One offsets partition. `replicate` says how appends end; `gate` holds them back."""
-
-    def __init__(self) -> None:
-        self.log: list[Buffer] = []
-        self.appends = 0
-        self.second_append = asyncio.Event()
-        self.outcome = ErrorCode.NONE
-        self.kept_on_failure = False
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.readable = asyncio.Event()
-        self.readable.set()
-
-    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
-        self.appends += 1
-        if self.appends == 2:
-            self.second_append.set()
-        await self.gate.wait()
-        if self.outcome is ErrorCode.NONE or self.kept_on_failure:
-            self.log.append(records)
-        return self.outcome
-
-    async def read(self, partition: int) -> AsyncIterator[Buffer]:
-        await self.readable.wait()
-        for batch in list(self.log):
-            yield batch
 
 
 class ManualClock:

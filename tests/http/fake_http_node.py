@@ -16,7 +16,7 @@ from logboat.metadata.image import (
     TopicImage,
 )
 from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
-from logboat.wire import ErrorCode
+from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from logboat.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
@@ -89,7 +89,10 @@ class FakeNode:
 
     def add(self, added: TopicImage) -> None:
         topics = {**self.current.topics, added.name: added}
-        self.current = replace(self.current, topics=MappingProxyType(topics))
+        names = {found.topic_id: name for name, found in topics.items()}
+        self.current = replace(
+            self.current, topics=MappingProxyType(topics), topic_names=MappingProxyType(names)
+        )
 
     def now_ms(self) -> int:
         return NOW_MS
@@ -194,6 +197,9 @@ class FakeNode:
         elif not request.validate_only:
             self.add(topic(wanted.name, leaders=[1] * max(1, wanted.num_partitions)))
         return CreateTopicsResponse(topics=[result])
+
+    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+        raise Unreachable
 
     async def delete_topics(
         self, request: DeleteTopicsRequest, deadline: float

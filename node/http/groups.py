@@ -1,0 +1,222 @@
+"""Consumer groups for administrators: GET /api/v1/groups, GET and DELETE /api/v1/groups/{group},
+GET .../lag, POST .../offsets:reset. Any node answers; the group's coordinator is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from ...wire import ErrorCode
+from ...wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from ...wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from ...wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from ...wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ...wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from ...wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from . import query
+from .bodies import json_object, read_body, require_type
+from .coordinators import ask_coordinator, ask_every_node, unknown_group
+from .errors import ApiError, from_kafka
+from .group_views import (
+    Committed,
+    Owner,
+    classic_group_document,
+    consumer_group_document,
+    lag_row,
+    owners_of,
+)
+from .guards import JSON_TYPE, json_response
+from .keys import LEADERS, NODE
+from .partition_ends import partition_ends
+from .reset_plan import parse_reset
+
+CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+CommitPartition = CommitTopic.OffsetCommitRequestPartition
+FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+
+
+async def list_groups(request: web.Request) -> web.Response:
+    """Groups of every node; `unanswered` names the nodes whose groups are missing."""
+    query.refuse_unknown(request.query)
+    answers, problems = await ask_every_node(
+        request.app[NODE], ListGroupsRequest(), ListGroupsResponse
+    )
+    groups = [
+        {
+            "group_id": group.group_id,
+            "state": group.group_state,
+            "type": group.group_type,
+            "protocol_type": group.protocol_type,
+            "coordinator": node_id,
+        }
+        for node_id, answer in answers.items()
+        for group in answer.groups
+    ]
+    groups.sort(key=lambda group: str(group["group_id"]))
+    unanswered = [n for n, answer in answers.items() if answer.error_code] + list(problems)
+    return json_response({"groups": groups, "unanswered": sorted(unanswered)})
+
+
+async def describe_group(request: web.Request) -> web.Response:
+    query.refuse_unknown(request.query)
+    return json_response(await _described(request))
+
+
+async def delete_group(request: web.Request) -> web.Response:
+    """204. 409 while it has members."""
+    query.refuse_unknown(request.query)
+    group_id = request.match_info["group"]
+    await ask_coordinator(
+        request.app[NODE],
+        request.app[LEADERS],
+        group_id,
+        DeleteGroupsRequest(groups_names=[group_id]),
+        DeleteGroupsResponse,
+        lambda answer: answer.results[0].error_code,
+    )
+    return web.Response(status=204)
+
+
+async def group_lag(request: web.Request) -> web.Response:
+    """What the group has yet to read, by partition, and who reads it."""
+    query.refuse_unknown(request.query)
+    described = await _described(request)
+    committed = await _committed(request)
+    owners = owners_of(described)
+    places = sorted({*committed, *owners})
+    ends = await partition_ends(request.app[NODE], request.app[LEADERS], places)
+    rows = [
+        lag_row(place, committed.get(place), ends.get(place), owners.get(place, Owner()))
+        for place in places
+    ]
+    total = sum(row["lag"] for row in rows if row["lag"] is not None)
+    return json_response(
+        {
+            "group_id": described["group_id"],
+            "state": described["state"],
+            "total_lag": total,
+            "partitions": rows,
+        }
+    )
+
+
+async def reset_offsets(request: web.Request) -> web.Response:
+    """Where the group shall go on; with `"execute": true` it is committed, else only shown."""
+    query.refuse_unknown(request.query)
+    require_type(request, JSON_TYPE)
+    reset = parse_reset(json_object(await read_body(request)))
+    group_id, node, leaders = request.match_info["group"], request.app[NODE], request.app[LEADERS]
+    committed = await _committed(request)
+    places = reset.places(node.image(), committed)
+    ends = await partition_ends(node, leaders, places, timestamp_ms=reset.timestamp_ms)
+    plan = [
+        (place, committed.get(place), reset.target(committed.get(place), ends[place]))
+        for place in places
+        if place in ends
+    ]
+    if reset.execute:
+        await _commit(request, group_id, {place: target for place, _, target in plan})
+    rows = [
+        {
+            "topic": topic,
+            "partition": partition,
+            "from": None if before is None else before.offset,
+            "to": target,
+        }
+        for (topic, partition), before, target in plan
+    ]
+    return json_response({"group_id": group_id, "executed": reset.execute, "partitions": rows})
+
+
+async def _described(request: web.Request) -> dict[str, Any]:
+    """Both kinds of group; the classic answer is asked for first."""
+    group_id, node, leaders = request.match_info["group"], request.app[NODE], request.app[LEADERS]
+    try:
+        coordinator, classic = await ask_coordinator(
+            node,
+            leaders,
+            group_id,
+            DescribeGroupsRequest(groups=[group_id]),
+            DescribeGroupsResponse,
+            lambda answer: answer.groups[0].error_code,
+        )
+        return classic_group_document(classic.groups[0], coordinator)
+    except ApiError as error:
+        if error.kafka_error is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+    try:
+        coordinator, consumer = await ask_coordinator(
+            node,
+            leaders,
+            group_id,
+            ConsumerGroupDescribeRequest(group_ids=[group_id]),
+            ConsumerGroupDescribeResponse,
+            lambda answer: answer.groups[0].error_code,
+        )
+        return consumer_group_document(consumer.groups[0], coordinator)
+    except ApiError as error:
+        if error.kafka_error is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        raise unknown_group(group_id) from None
+
+
+async def _committed(request: web.Request) -> dict[tuple[str, int], Committed]:
+    group_id = request.match_info["group"]
+    _, answer = await ask_coordinator(
+        request.app[NODE],
+        request.app[LEADERS],
+        group_id,
+        OffsetFetchRequest(groups=[FetchGroup(group_id=group_id, topics=None)]),
+        OffsetFetchResponse,
+        lambda answer: answer.groups[0].error_code,
+    )
+    names = request.app[NODE].image().topic_names
+    return {
+        (names.get(topic.topic_id, topic.name), part.partition_index): Committed(
+            part.committed_offset, part.committed_leader_epoch, part.metadata or ""
+        )
+        for topic in answer.groups[0].topics
+        for part in topic.partitions
+        if part.committed_offset >= 0 and (topic.topic_id in names or topic.name)
+    }
+
+
+async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, int], int]) -> None:
+    """Only into a group without members: they would commit over it at once."""
+    image = request.app[NODE].image()
+    by_topic: dict[str, list[CommitPartition]] = {}
+    for (topic, partition), offset in targets.items():
+        by_topic.setdefault(topic, []).append(
+            CommitPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+        )
+    topics = [
+        CommitTopic(topic_id=image.topics[name].topic_id, partitions=parts)
+        for name, parts in by_topic.items()
+    ]
+
+    def first_error(answer: OffsetCommitResponse) -> int:
+        codes = [part.error_code for topic in answer.topics for part in topic.partitions]
+        return next((code for code in codes if code), 0)
+
+    try:
+        await ask_coordinator(
+            request.app[NODE],
+            request.app[LEADERS],
+            group_id,
+            OffsetCommitRequest(group_id=group_id, topics=topics),
+            OffsetCommitResponse,
+            first_error,
+        )
+    except ApiError as error:
+        if error.kafka_error is not ErrorCode.UNKNOWN_MEMBER_ID:
+            raise
+        raise from_kafka(
+            ErrorCode.NON_EMPTY_GROUP,
+            f"group {group_id!r} has members, which would commit over it",
+        ) from None
