@@ -7,9 +7,8 @@ continues the one before; where it stops, and why, is left in `Scan.end` and `Sc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from ...seam import File
 from ...seam.checksum import crc32c
 from ...wire.records import HEADER_SIZE, MAGIC, OVERHEAD, BatchHeader
 from ...wire.records.batch_header import HEADER
@@ -27,6 +26,12 @@ class PlacedBatch(NamedTuple):
     """The whole batch where checksums are verified, else None."""
 
 
+class Readable(Protocol):
+    """What a walk needs of a file."""
+
+    def read_at(self, position: int, length: int) -> bytes: ...
+
+
 class Scan:
     """One walk over `file` from `position`, where a batch begins, to `limit`.
 
@@ -36,7 +41,7 @@ class Scan:
 
     def __init__(
         self,
-        file: File,
+        file: Readable,
         position: int,
         limit: int,
         *,

@@ -47,6 +47,10 @@ class IndexTable:
         table.count = size // entry.size
         return table
 
+    @property
+    def size_bytes(self) -> int:
+        return self.count * self._entry.size
+
     def __getitem__(self, number: int) -> tuple[Any, ...]:
         position = number * self._entry.size
         if self._memory is not None:

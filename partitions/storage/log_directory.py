@@ -6,6 +6,7 @@
     recovery-point-offset-checkpoint  per log: all below was synced
     log-start-offset-checkpoint       per log: records below are deleted
     replication-offset-checkpoint     per log: high watermark
+    cleaner-offset-checkpoint         per compacted log: below it every key has one record
     <topic>-<partition>/              one log, with `partition.metadata` naming the topic id
 
 Nothing is changed on disk before lock and identity have been checked.
@@ -33,6 +34,7 @@ from ...seam import (
     write_file_atomically,
 )
 from .checkpoints import (
+    CLEANED_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
@@ -129,6 +131,9 @@ class LogDirectory:
         self._log_start_offsets = self._of_stored(self._read(LOG_START_OFFSETS))
         self.high_watermarks = self._of_stored(self._read(HIGH_WATERMARKS))
         """As read at start (replication-offset-checkpoint)."""
+        self._cleaned_offsets = self._read(CLEANED_OFFSETS)
+        self._being_cleaned: dict[TopicPartition, None] = {}
+        """Logs in a round of compaction that were not cut since it began."""
 
     # The directory itself.
 
@@ -316,14 +321,40 @@ class LogDirectory:
         """Take the log out of the checkpoints, durably, before its folder goes: a later log of this
         name must not start with the old one's offsets."""
         self._unopened.pop(key, None)
+        self._being_cleaned.pop(key, None)
         async with self._writing:
             for name, offsets in (
                 (RECOVERY_POINTS, self._recovery_points),
                 (LOG_START_OFFSETS, self._log_start_offsets),
                 (HIGH_WATERMARKS, self.high_watermarks),
+                (CLEANED_OFFSETS, self._cleaned_offsets),
             ):
                 if offsets.pop(key, 0):
                     await self._write(name, offsets)
+
+    # Compaction. What was cleaned is forgotten with what a cut takes away: other records may grow
+    # there.
+
+    @property
+    def files(self) -> OpenFiles:
+        """Those of all logs."""
+        return self._files
+
+    def cleaned_offset(self, log: PartitionLog) -> int | None:
+        """Below it every key has one record; None when the log was never compacted."""
+        return self._cleaned_offsets.get((log.topic, log.partition))
+
+    def begin_cleaning(self, log: PartitionLog) -> None:
+        self._being_cleaned[log.topic, log.partition] = None
+
+    async def set_cleaned_offset(self, log: PartitionLog, offset: int) -> None:
+        """After a round, durably; nothing happens when the log was cut since `begin_cleaning`."""
+        key = log.topic, log.partition
+        async with self._writing:
+            if key in self._being_cleaned:
+                del self._being_cleaned[key]
+                self._cleaned_offsets[key] = offset
+                await self._write(CLEANED_OFFSETS, self._cleaned_offsets)
 
     # Checkpoints and the end.
 
@@ -352,7 +383,11 @@ class LogDirectory:
         self, key: TopicPartition, recovery_point: int, log_start_offset: int
     ) -> None:
         """On disk no checkpoint may claim more than the log will hold after the cut."""
+        self._being_cleaned.pop(key, None)
         async with self._writing:
+            if self._cleaned_offsets.get(key, 0) > recovery_point:
+                self._cleaned_offsets[key] = recovery_point
+                await self._write(CLEANED_OFFSETS, self._cleaned_offsets)
             if self._recovery_points.get(key, 0) > recovery_point:
                 self._recovery_points[key] = recovery_point
                 await self._write(RECOVERY_POINTS, self._recovery_points)

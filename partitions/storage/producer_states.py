@@ -115,6 +115,11 @@ class ProducerEntry(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    @property
+    def last_data_offset(self) -> int:
+        """NO_OFFSET when only a marker is known of it."""
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
 
 _UNKNOWN = ProducerEntry()
 

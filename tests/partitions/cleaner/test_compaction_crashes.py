@@ -1,0 +1,106 @@
+"""A crash at any write, sync or rename of compaction: the log opens, and says what it said."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from random import Random
+from typing import get_args
+
+import pytest
+
+from logboat.wire.records import Record
+from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
+from tests.partitions.storage.memory_disk import Crashed, Loss, MemoryDisk
+
+SMALL = replace(CONFIG, segment_bytes=350)
+LOSSES: tuple[Loss, ...] = get_args(Loss)
+
+
+class Written:
+    """Three rounds over values, tombstones, a producer's batches and an aborted transaction."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.sequence = 0
+
+    async def write(self, number: int) -> None:
+        scene = self.scene
+        for key in "abcd":
+            scene.put((key, f"{key}{number}"), (f"only-{key}{number}", "x"))
+        scene.put(("gone", None if number % 2 else "there"))
+        for _ in range(3):
+            scene.put(("p", "x"), producer_id=7, producer_epoch=0, base_sequence=self.sequence)
+            self.sequence += 1
+        scene.put(
+            ("a", "aborted"),
+            producer_id=8,
+            producer_epoch=0,
+            base_sequence=number,
+            transactional=True,
+        )
+        scene.roll()
+        scene.put(("b", f"committed{number}"))
+        scene.end_transaction(8, commit=False)
+        scene.roll()
+        await scene.log.wait_synced(scene.log.log_end_offset)
+
+    async def rounds(self) -> None:
+        for _ in range(2):
+            await self.scene.clean()
+            self.scene.clock.now += 2 * HOUR
+
+
+async def before_the_crash() -> tuple[Scene, Written]:
+    scene = await Scene.begin(SMALL, MemoryDisk())
+    written = Written(scene)
+    for number in range(3):
+        await written.write(number)
+    await scene.directory.checkpoint({})
+    return scene, written
+
+
+async def steps_of_a_run() -> tuple[int, int]:
+    scene, written = await before_the_crash()
+    first = scene.disk.steps
+    await written.rounds()
+    return first, scene.disk.steps
+
+
+def original(scene: Scene) -> dict[int, Record]:
+    return {record.offset: record for record in scene.records()}
+
+
+@pytest.mark.parametrize("loss", [None, *LOSSES])
+async def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(
+    loss: Loss | None,
+) -> None:
+    first, last = await steps_of_a_run()
+    assert last - first > 100
+    for crash_at in range(first + 1, last + 1, 3 if loss in (None, "any") else 11):
+        scene, written = await before_the_crash()
+        table, records = scene.state(), original(scene)
+        scene.disk.crash_at = crash_at
+        with contextlib.suppress(Crashed):
+            await written.rounds()
+        with contextlib.suppress(BaseException):
+            await scene.log._scope.close()
+        if loss is None:
+            scene.disk.restart()
+        else:
+            scene.disk.power_loss(Random(crash_at), loss)
+        await scene.open()
+        where = f"step {crash_at}, {loss}"
+        assert scene.log.damage is None, where
+        assert scene.state() == table, where
+        assert scene.log.producers.entry(7).last_sequence == written.sequence - 1, where  # type: ignore[union-attr]
+        scene.clock.now += 4 * HOUR
+        await written.write(3)
+        await written.rounds()
+        table |= {f"only-{key}3".encode(): b"x" for key in "abcd"}
+        table |= {key.encode(): f"{key}3".encode() for key in "acd"} | {b"b": b"committed3"}
+        table.pop(b"gone", None)
+        assert scene.state() == table, where
+        for record in scene.records():
+            assert records.get(record.offset, record) == record, where
+        await scene.close()
