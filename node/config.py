@@ -35,7 +35,8 @@ class NodeConfig:
     """Port 0: the port that `kafka` was given by the system."""
     advertised_internode: Address
     voters: Mapping[int, Address]
-    """Every node of the quorum with its INTERNODE address, this one included; sorted."""
+    """Every voter of the quorum with its INTERNODE address; sorted. A node that is not among them
+    is a broker that observes the quorum."""
     rack: str | None
     given: Mapping[str, str]
     """The settings that were stated, by Kafka's names, as text."""
@@ -76,6 +77,11 @@ class NodeConfig:
         return int(self.text(name)) / 1_000
 
     @property
+    def votes(self) -> bool:
+        """Whether this node is a voter of the quorum."""
+        return self.node_id in self.voters
+
+    @property
     def without_effect(self) -> list[str]:
         """Stated names that change nothing here."""
         return sorted(name for name in self.given if name in INERT_SETTINGS)
@@ -113,13 +119,9 @@ def _assemble(given: Mapping[str, str], secret: bytes) -> NodeConfig:
     voters = parse_voters(given.get("controller.quorum.voters", ""))
     if not voters:
         voters = {node_id: advertised_internode}
-    if node_id not in voters:
-        raise ValueError(
-            f"node.id {node_id} is not among controller.quorum.voters: brokers outside the quorum "
-            "are not built"
-        )
-    if len(voters) > 1 and not secret and "cluster.secret.file" not in given:
-        raise ValueError("cluster.secret.file is required with several voters")
+    _check_roles(given.get("process.roles"), node_id, votes=node_id in voters)
+    if set(voters) != {node_id} and not secret and "cluster.secret.file" not in given:
+        raise ValueError("cluster.secret.file is required with several nodes")
     http = given.get("http.listener", "")
     return NodeConfig(
         node_id=node_id,
@@ -135,6 +137,24 @@ def _assemble(given: Mapping[str, str], secret: bytes) -> NodeConfig:
         given=MappingProxyType(dict(given)),
         secret=secret,
     )
+
+
+def _check_roles(stated: str | None, node_id: int, *, votes: bool) -> None:
+    """`controller.quorum.voters` decides; `process.roles` may say the same once more."""
+    if stated is None:
+        return
+    roles = {part.strip() for part in stated.split(",") if part.strip()}
+    if "broker" not in roles or not roles <= {"broker", "controller"}:
+        raise ValueError(
+            f"process.roles {stated!r} is not built: every node is a broker, and those among "
+            "controller.quorum.voters are controllers too"
+        )
+    if ("controller" in roles) != votes:
+        wanted = "broker,controller" if votes else "broker"
+        raise ValueError(
+            f"process.roles must be {wanted!r}: node.id {node_id} is "
+            f"{'' if votes else 'not '}among controller.quorum.voters"
+        )
 
 
 def _listeners(given: Mapping[str, str]) -> tuple[Address, Address]:

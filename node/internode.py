@@ -10,13 +10,21 @@ from random import Random
 from ..metadata.commands import Origin
 from ..metadata.controller import ControllerAnswer
 from ..metadata.listeners import INTERNODE_LISTENER
-from ..raftlog import Acceptor, Channel, ChannelClosed, Credential, accept_factory
+from ..raftlog import (
+    FEED_SERVICE,
+    RAFT_SERVICE,
+    Acceptor,
+    Channel,
+    ChannelClosed,
+    Credential,
+    accept_factory,
+)
 from ..seam import Buffer, OnFatal, TaskScope
 from ..wire import DecodeError, Message
 from .addresses import Address
 from .caller import Caller
 from .dispatch import Dispatcher
-from .internode_frame import KAFKA_SERVICE, RAFT_SERVICE, split_request, with_index
+from .internode_frame import KAFKA_SERVICE, split_request, with_index
 from .listener import bind, port_of
 from .pipeline import Pipeline
 from .served import Call, Reply
@@ -91,7 +99,7 @@ class InternodeListener:
         return self._acceptor()
 
     def _on_channel(self, channel: Channel) -> None:
-        if channel.peer.service == RAFT_SERVICE:
+        if channel.peer.service in (RAFT_SERVICE, FEED_SERVICE):
             self._adopt_raft(channel)
         elif channel.peer.service == KAFKA_SERVICE:
             assert self._dispatcher is not None

@@ -15,7 +15,6 @@ import struct
 from ..wire import Buffer, DecodeError
 
 KAFKA_SERVICE = "kafka"
-RAFT_SERVICE = "raft"
 
 _ORIGIN = struct.Struct(">qq")
 _INDEX = struct.Struct(">q")

@@ -21,7 +21,7 @@ from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
 from ..partitions import Replicas, ReplicationConfig
 from ..partitions.storage import LogDirectory
-from ..raftlog import Channel, Credential, RaftLog, RaftSettings, Role
+from ..raftlog import Channel, Credential, Observer, RaftLog, RaftSettings, Role
 from ..seam import Clock, Disk, OnFatal, TaskScope
 from .addresses import Address
 from .broker_lifecycle import BrokerIdentity, BrokerLifecycle
@@ -228,19 +228,7 @@ class Node:
             cluster_id=config.cluster_id,
         )
         self.machine = MetadataMachine(cluster_id=config.cluster_id, on_fatal=self._on_fatal)
-        self.raft = RaftLog(
-            node_id=config.node_id,
-            directory_id=log_directory.directory_id,
-            voters={node_id: (at.host, at.port) for node_id, at in config.voters.items()},
-            directory=f"{config.log_directory}/quorum",
-            credential=self.credential,
-            settings=raft_settings(config),
-            disk=self.disk,
-            rng=self.rng,
-            machine=self.machine,
-            on_role=self._on_role,
-            on_fatal=self._on_fatal,
-        )
+        self.raft = self._make_raft(log_directory)
         self.controller = Controller(
             node_id=config.node_id,
             voters=config.voters.keys(),
@@ -261,6 +249,34 @@ class Node:
             peers=self.peers, worthwhile=lambda: self.controller.active, tasks=self._tasks
         )
         self._own_controller = ControllerApis(self.controller)
+
+    def _make_raft(self, log_directory: LogDirectory) -> RaftLog | Observer:
+        """A voter, or outside the voters an observer: the one and only difference between them."""
+        config = self.config
+        voters = {node_id: (at.host, at.port) for node_id, at in config.voters.items()}
+        if not config.votes:
+            return Observer(
+                credential=self.credential,
+                voters=voters,
+                settings=raft_settings(config),
+                rng=self.rng,
+                machine=self.machine,
+                on_role=self._on_role,
+                on_fatal=self._on_fatal,
+            )
+        return RaftLog(
+            node_id=config.node_id,
+            directory_id=log_directory.directory_id,
+            voters=voters,
+            directory=f"{config.log_directory}/quorum",
+            credential=self.credential,
+            settings=raft_settings(config),
+            disk=self.disk,
+            rng=self.rng,
+            machine=self.machine,
+            on_role=self._on_role,
+            on_fatal=self._on_fatal,
+        )
 
     def controller_client(self) -> ControllerClient:
         """A way to the active controller of the caller's own; closed with the node."""
@@ -367,7 +383,7 @@ class Node:
         """Loading HTTP takes as long as all the rest. A lone node has its first client served
         before; with other voters there is nothing to do until one of them is elected. In any case
         HTTP comes soon, so that a long recovery can be watched."""
-        if len(self.config.voters) == 1:
+        if self.config.votes and len(self.config.voters) == 1:
             try:
                 async with asyncio.timeout(HTTP_DELAY_S):
                     await lifecycle.running()
@@ -435,7 +451,7 @@ def _real(address: Address, port: int) -> Address:
 
 def raft_settings(config: NodeConfig) -> RaftSettings:
     """RULES E5, from `controller.quorum.election.timeout.ms`."""
-    if len(config.voters) == 1:
+    if config.votes and len(config.voters) == 1:
         return RaftSettings.lone()
     shortest = config.seconds("controller.quorum.election.timeout.ms")
     return RaftSettings(

@@ -29,7 +29,7 @@ _OWN = (
         "cluster.secret.file",
         ConfigType.STRING,
         None,
-        "File whose content proves membership of the cluster; required with several voters.",
+        "File whose content proves membership of the cluster; required with several nodes.",
     ),
     Definition("log.dirs", ConfigType.LIST, None, "The data directory (exactly one); required."),
     Definition(

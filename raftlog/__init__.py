@@ -3,7 +3,8 @@
 pysyncobj is the Raft engine, pinned, and never in its stock form: journal, snapshots, transport and
 command codec are ours, and guards correct what its rules get wrong (`guards/`). Nothing outside
 this part knows of it. Promised: a proposal is applied in the same order on every voter or answered
-as not applied or unknown; what was acknowledged survives the loss of power on all nodes at once.
+as not applied or unknown; what was acknowledged survives the loss of power on all nodes at once. An
+`Observer` follows the log without a vote.
 
 `Channel` is also the connection of the inter-node Kafka listener. Left to others: what the commands
 mean (`metadata`), the listener, TLS contexts and the choice of addresses (`node`).
@@ -18,10 +19,12 @@ from .channel import (
     accept_factory,
     dial,
 )
+from .feed_messages import FEED_SERVICE
 from .handshake import ChannelPeer, Credential, HandshakeFailed
 from .interface import (
     Applied,
     NotLeader,
+    ObserverStatus,
     OnRole,
     Outcome,
     PeerStatus,
@@ -30,10 +33,14 @@ from .interface import (
     StateMachine,
     Unknown,
 )
+from .observer import Observer
 from .raft_log import RaftLog
 from .settings import RaftSettings
+from .transport import SERVICE as RAFT_SERVICE
 
 __all__ = [
+    "FEED_SERVICE",
+    "RAFT_SERVICE",
     "Acceptor",
     "Applied",
     "Channel",
@@ -44,6 +51,8 @@ __all__ = [
     "Credential",
     "HandshakeFailed",
     "NotLeader",
+    "Observer",
+    "ObserverStatus",
     "OnRole",
     "Outcome",
     "PeerStatus",

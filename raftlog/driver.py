@@ -24,6 +24,7 @@ from .guards import Guard, GuardFactory
 from .interface import Applied, NotLeader, OnRole, Outcome, Role, StateMachine, Unknown
 from .journal import Journal
 from .messages import Ack, Message, SnapshotChunk, SnapshotOffer
+from .progress import Progress
 from .settings import RaftSettings
 from .snapshots import SnapshotStore
 from .transport import SnapshotStream
@@ -100,7 +101,9 @@ class Driver:
         guards: Sequence[GuardFactory],
         on_role: OnRole,
         on_fatal: OnFatal,
+        on_applied: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_applied` is told of every applied entry, barriers among them."""
         self.node_id = node_id
         self.peers: Sequence[int] = tuple(sorted(peers))
         self.settings = settings
@@ -113,13 +116,14 @@ class Driver:
         self._scope = scope
         self._tell_role = on_role
         self._on_fatal = on_fatal
+        self._on_applied = on_applied
         self._waiting: deque[Proposal] = deque()
         self._in_engine: dict[Proposal, None] = {}
         self._turn_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._last_append = 0.0
         self._last_answer: dict[int, float] = {}
-        self._match: dict[int, int] = {}
+        self._progress: dict[int, Progress] = {}
         self._reported: dict[int, bool] = dict.fromkeys(self.peers, False)
         self._told: tuple[Role, int, int | None] | None = None
         self._depth = 0
@@ -286,8 +290,18 @@ class Driver:
         self._wire.on_synced()
         self.wake()
 
-    def match_index(self, peer: int) -> int | None:
-        return self._match.get(peer, 0) if self.leading else None
+    def progress_of(self, peer: int) -> Progress | None:
+        """How far a voter has come; None unless this node leads."""
+        return self._progress.get(peer) if self.leading else None
+
+    def heard_leader(self) -> int | None:
+        """The leader, unless it has been silent for an election timeout."""
+        leader = self.leader_id
+        if leader is None or leader == self.node_id:
+            return leader
+        heard = self.last_contact.get(leader)
+        fresh = heard is not None and self.now() - heard <= self.settings.election_max_s
+        return leader if fresh else None
 
     def reported_connected(self, peer: int) -> bool:
         return self._wire.connected(peer)
@@ -432,8 +446,10 @@ class Driver:
             return
         if isinstance(message, Ack):
             self._last_answer[peer] = self.now()
-            if message.success:
-                self._match[peer] = max(self._match.get(peer, 0), message.next_index - 1)
+            if message.success and peer in self._progress:
+                self._progress[peer].confirm(
+                    message.next_index - 1, last_index=self.journal.last_index, now=self.now()
+                )
         self._engine.receive(peer, message)
 
     # Called by the engine.
@@ -463,7 +479,7 @@ class Driver:
         if role is Role.LEADER:
             now = self.now()
             self._last_answer = dict.fromkeys(self.peers, now)
-            self._match = {}
+            self._progress = {peer: Progress() for peer in self.peers}
         elif role is Role.CANDIDATE:
             for guard in self._guards:
                 guard.on_campaign()
@@ -471,6 +487,7 @@ class Driver:
         self.refresh()
 
     def on_engine_apply(self, index: int, command: bytes) -> object:
+        self._on_applied()
         if not command:
             return Applied(index, None)  # A barrier.
         return Applied(index, self._machine.apply(index, command))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import Protocol
+from uuid import UUID
 
 from ..seam import frozen
 
@@ -57,11 +58,13 @@ class StateMachine(Protocol):
 
 
 class Role(Enum):
-    """What a voter is at the moment; never to be trusted for a decision (RULES A4)."""
+    """What a node is at the moment; never to be trusted for a decision (RULES A4)."""
 
     FOLLOWER = "follower"
     CANDIDATE = "candidate"
     LEADER = "leader"
+    OBSERVER = "observer"
+    """Outside the voters (`observer.py`)."""
 
 
 OnRole = Callable[[Role, int, int | None], None]
@@ -77,6 +80,23 @@ class PeerStatus:
     """Loop time of the last message from it."""
     match_index: int | None
     """Highest index known to be durable there; known to the leader only."""
+    directory_id: UUID | None = None
+    """Its data directory, as its connection has proven; None while it has none to this node."""
+    caught_up_at: float | None = None
+    """Loop time by which it held all there was then; known to the leader only."""
+
+
+@frozen
+class ObserverStatus:
+    """A node outside the voters that has asked this one lately."""
+
+    directory_id: UUID
+    match_index: int
+    """Everything up to here has been applied there."""
+    last_contact: float
+    """Loop time of its last question."""
+    caught_up_at: float | None
+    """Loop time by which it had applied all there was then."""
 
 
 @frozen
@@ -94,3 +114,6 @@ class RaftStatus:
     snapshot_index: int
     """Last index of the newest durable snapshot; 0 without one."""
     peers: Mapping[int, PeerStatus] = field(default_factory=dict)
+    """The other voters."""
+    observers: Mapping[int, ObserverStatus] = field(default_factory=dict)
+    """Those that follow this voter, which is the leader as soon as they can reach it."""

@@ -7,6 +7,7 @@ evaluated further), and their indexes are implied, so that they cannot leave gap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -177,14 +178,13 @@ _SHAPE_OF = {kind: (cls, types) for kind, cls, types in _FLAT}
 def encode_message(message: Message) -> bytes:
     """Raises BadMessage for what only lives between the engine and its guards."""
     if isinstance(message, Append):
-        entries = [(command, term) for command, _, term in message.entries]
         fields: tuple[object, ...] = (
             _KIND_APPEND,
             message.term,
             message.commit_index,
             message.prev_index,
             message.prev_term,
-            entries,
+            encode_entries(message.entries),
         )
     elif isinstance(message, Pinned):
         fields = (_KIND_PINNED, message.directory_id.bytes)
@@ -229,9 +229,19 @@ def _decode_append(values: tuple[object, ...]) -> Append:
     if len(values) != 5:
         raise BadMessage(f"Append of {len(values)} fields")
     term, commit_index, prev_index, prev_term = (_natural(value) for value in values[:4])
-    packed = values[4]
+    entries = decode_entries(values[4], prev_index=prev_index, prev_term=prev_term, term=term)
+    return Append(term, commit_index, prev_index, prev_term, entries)
+
+
+def encode_entries(entries: Sequence[LogEntry]) -> list[tuple[bytes, int]]:
+    """A gapless run of entries for msgpack; their indexes are implied."""
+    return [(command, term) for command, _, term in entries]
+
+
+def decode_entries(packed: object, *, prev_index: int, prev_term: int, term: int) -> list[LogEntry]:
+    """The run that follows the entry at `prev_index`, told in `term`. Raises BadMessage."""
     if type(packed) is not tuple:
-        raise BadMessage("Append with a wrong field")
+        raise BadMessage("entries that are no array")
     entries: list[LogEntry] = []
     index = prev_index
     entry_term = prev_term
@@ -248,7 +258,7 @@ def _decode_append(values: tuple[object, ...]) -> Append:
         index += 1
         entry_term = item_term
         entries.append((command, index, item_term))
-    return Append(term, commit_index, prev_index, prev_term, entries)
+    return entries
 
 
 def _natural(value: object) -> int:

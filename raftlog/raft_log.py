@@ -14,9 +14,11 @@ from . import globals as engine_globals
 from .channel import Channel
 from .driver import Driver, Proposal
 from .engine_snapshots import align
+from .feed import Feed
+from .feed_messages import FEED_SERVICE
 from .guards import ALL_GUARDS, GuardContext, GuardFactory, PinnedDirectories
 from .handshake import Credential
-from .interface import OnRole, Outcome, PeerStatus, RaftStatus, StateMachine, Unknown
+from .interface import OnRole, Outcome, PeerStatus, RaftStatus, Role, StateMachine, Unknown
 from .journal import Journal
 from .messages import COMMAND, Message
 from .settings import RaftSettings
@@ -86,6 +88,7 @@ class RaftLog:
         self._journal: Journal | None = None
         self._store: SnapshotStore | None = None
         self._driver: Driver | None = None
+        self._feed: Feed | None = None
 
     async def start(self) -> None:
         """Recover from disk, load the newest snapshot and take part.
@@ -118,8 +121,16 @@ class RaftLog:
             wire=_Connections(self._links, inbox),
             scope=self._scope,
             guards=[self._pinned_directories, *self._guards],
-            on_role=self._on_role,
+            on_role=self._tell_role,
             on_fatal=self._on_fatal,
+            on_applied=self._wake_feed,
+        )
+        self._feed = Feed(
+            voter=self._driver,
+            journal=journal,
+            store=store,
+            settings=self._settings,
+            scope=self._scope,
         )
         journal.on_synced = self._driver.on_synced
         self._scope.spawn(journal.run(self._scope), name="raft journal")
@@ -143,6 +154,8 @@ class RaftLog:
             link.close()
         if self._inbox is not None:
             self._inbox.close()
+        if self._feed is not None:
+            self._feed.close()
         for channel in self._early:
             channel.close()
         await self._scope.close()
@@ -195,14 +208,18 @@ class RaftLog:
             last_index=journal.last_index,
             synced_index=journal.synced_index,
             snapshot_index=0 if latest is None else latest.index,
-            peers={
-                peer: PeerStatus(
-                    connected=self._links[peer].connected,
-                    last_contact=driver.last_contact.get(peer),
-                    match_index=driver.match_index(peer),
-                )
-                for peer in self._peers
-            },
+            peers={peer: self._peer_status(driver, peer) for peer in self._peers},
+            observers={} if self._feed is None else self._feed.status(),
+        )
+
+    def _peer_status(self, driver: Driver, peer: int) -> PeerStatus:
+        progress = driver.progress_of(peer)
+        return PeerStatus(
+            connected=self._links[peer].connected,
+            last_contact=driver.last_contact.get(peer),
+            match_index=None if progress is None else progress.match_index,
+            directory_id=None if self._inbox is None else self._inbox.directory_of(peer),
+            caught_up_at=None if progress is None else progress.caught_up_at,
         )
 
     def pin_directories(self, pins: Mapping[int, UUID]) -> None:
@@ -216,14 +233,32 @@ class RaftLog:
         self._running().compact()
 
     def adopt(self, channel: Channel) -> None:
-        """Take over an incoming channel of service "raft" from another voter."""
+        """Take over an incoming channel: "raft" from a voter, or "raft-feed" from an observer."""
         peer = channel.peer
-        if peer.service != SERVICE or peer.node_id not in self._peers:
+        if peer.service == FEED_SERVICE:
+            self._adopt_observer(channel)
+        elif peer.service != SERVICE or peer.node_id not in self._peers:
             channel.abort("it does not come from another voter of this quorum")
         elif self._inbox is None:
             self._early = [*self._early, channel][-len(self._peers) :]
         else:
             self._inbox.adopt(channel)
+
+    def _adopt_observer(self, channel: Channel) -> None:
+        if channel.peer.node_id in self._voters:
+            channel.abort("a voter is no observer")
+        elif self._feed is None:
+            channel.close()  # Not started yet: it tries another voter, or again.
+        else:
+            self._feed.adopt(channel)
+
+    def _tell_role(self, role: Role, term: int, leader_id: int | None) -> None:
+        self._on_role(role, term, leader_id)
+        self._wake_feed()
+
+    def _wake_feed(self) -> None:
+        if self._feed is not None:
+            self._feed.wake()
 
     def _running(self) -> Driver:
         if self._driver is None:

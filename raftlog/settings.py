@@ -35,6 +35,11 @@ class RaftSettings:
     applies_per_turn: int = 64
     """Commands applied in one turn of the loop (RULES F1)."""
 
+    feed_wait_s: float = 0.5
+    """How long an observer's question waits for something to be committed."""
+    feed_entries: int = 1000
+    """Commands in one answer to an observer (RULES F1)."""
+
     outbox_bytes: int = 64 << 20
     """Waiting for one peer; beyond, it is reported disconnected (RULES E6)."""
     segment_bytes: int = 8 << 20

@@ -35,20 +35,31 @@ LOCAL_SETTINGS = {
 
 
 class Cluster:
-    """Every node is a voter. Hosts are made at once, processes by `start`."""
+    """The first `voters` nodes vote, by default all. Hosts are made at once, processes by
+    `start`."""
 
     def __init__(
-        self, world: World, *, nodes: int = 3, settings: Mapping[str, str] | None = None
+        self,
+        world: World,
+        *,
+        nodes: int = 3,
+        voters: int | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.world = world
         self.hosts = {number: world.host(f"n{number}") for number in range(1, nodes + 1)}
+        self._voters = nodes if voters is None else voters
         self._settings = {**LOCAL_SETTINGS, **(settings or {})}
         self._client_host = world.host("client")
         self._client_host.start(_idle)
 
     def config(self, number: int) -> NodeConfig:
         name = self.hosts[number].name
-        voters = (f"{n}@{host.name}:{INTERNODE_PORT}" for n, host in self.hosts.items())
+        voters = (
+            f"{n}@{host.name}:{INTERNODE_PORT}"
+            for n, host in self.hosts.items()
+            if n <= self._voters
+        )
         return NodeConfig.of(
             {
                 "node.id": str(number),

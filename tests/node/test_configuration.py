@@ -84,6 +84,42 @@ def test_three_voters_and_their_times() -> None:
     assert times == pytest.approx((0.3, 0.6, 0.45))
 
 
+def test_a_node_that_is_no_voter_is_a_broker_that_observes_the_quorum() -> None:
+    given = {
+        **LEAST,
+        "node.id": "4",
+        "controller.quorum.voters": "1@h1:9093",
+        "cluster.secret.file": "secret",
+    }
+    config = NodeConfig.of(given)
+    assert not config.votes
+    # The times of a lone voter are its own.
+    assert raft_settings(config).election_min_s == 0.6
+    assert not NodeConfig.of({**given, "process.roles": "broker"}).votes
+    del given["cluster.secret.file"]
+    with pytest.raises(ConfigRefused, match=r"cluster\.secret\.file is required"):
+        NodeConfig.of(given)
+
+
+@pytest.mark.parametrize(
+    ("node_id", "roles", "sentence"),
+    [
+        ("1", "broker", "must be 'broker,controller'"),
+        ("4", "broker,controller", "must be 'broker'"),
+        ("1", "controller", "is not built"),
+    ],
+)
+def test_the_roles_say_the_same_as_the_voters(node_id: str, roles: str, sentence: str) -> None:
+    given = {
+        **LEAST,
+        "node.id": node_id,
+        "controller.quorum.voters": "1@h1:9093",
+        "cluster.secret.file": "secret",
+    }
+    with pytest.raises(ConfigRefused, match=sentence):
+        NodeConfig.of({**given, "process.roles": roles})
+
+
 def test_all_interfaces_need_a_name_to_be_reached_by() -> None:
     listeners = {"listeners": "PLAINTEXT://0.0.0.0:9092,INTERNODE://0.0.0.0:9093"}
     with pytest.raises(ConfigRefused, match=r"advertised\.listeners"):

@@ -116,7 +116,8 @@ def test_one_directory_has_one_process(config: Path) -> None:
         ({"num.partition": "3"}, "there is no setting num.partition; did you mean num.partitions?"),
         ({"num.partitions": "many"}, "num.partitions"),
         ({"listeners": "SSL://127.0.0.1:1"}, "listener SSL is not built"),
-        ({"controller.quorum.voters": "2@127.0.0.1:1"}, "is not among controller.quorum.voters"),
+        ({"controller.quorum.voters": "2@127.0.0.1:1"}, "cluster.secret.file is required"),
+        ({"process.roles": "broker"}, "process.roles must be 'broker,controller'"),
         (
             {"controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2"},
             "cluster.secret.file is required",
