@@ -26,7 +26,18 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
+FIRST_VERSIONS = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""Of each special timestamp; all other negative ones are unknown."""
+
 FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
+NEVER = 1 << 15
 UNKNOWN = FoundOffset(offset=-1, timestamp_ms=-1, leader_epoch=-1)
 
 Answer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
@@ -55,6 +66,8 @@ def list_offsets(
             try:
                 if asked_times[topic.name, asked.partition_index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST)
+                if asked.timestamp < 0 and version < FIRST_VERSIONS.get(asked.timestamp, NEVER):
+                    raise Refused(ErrorCode.UNSUPPORTED_VERSION)
                 partition = finder.find(topic.name, asked.partition_index)
                 leader = partition.require_leader(asked.current_leader_epoch)
                 found = _find(
@@ -86,9 +99,6 @@ def _find(
         return FoundOffset(offset, -1, log.epochs.epoch_for_offset(offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return UNKNOWN
-    if timestamp < EARLIEST_PENDING_UPLOAD:
-        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
-
     if replica:
         limit = log.log_end_offset
     elif committed:

@@ -13,7 +13,9 @@ import asyncio
 
 from ..seam import Buffer
 from ..wire import ErrorCode, Records
+from ..wire.compression import Compression
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
+from ..wire.records.batch_header import COMPRESSION_MASK
 from .fetch import PartitionFinder
 from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
@@ -21,11 +23,15 @@ from .roles import Refused
 from .storage import Appended, RecordsRejected, StorageFailed
 from .waiting_room import PendingAnswers
 
+FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADER_HINTS = 10
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Written by coordinators only."""
+
+ATTRIBUTES_LOW_BYTE = 22
+"""Of a batch: the one that names its codec."""
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
@@ -56,7 +62,9 @@ async def produce(
                     partition = finder.find_by_id(topic.topic_id, asked.index)
                 else:
                     partition = finder.find(topic.name, asked.index)
-                _produce_to(partition, asked.records, request.acks, pending, answer)
+                records = one_buffer(asked.records)
+                _refuse_codec(records, version)
+                _produce_to(partition, records, request.acks, pending, answer)
             except Refused as refused:
                 answer.error_code = refused.error
     await pending.wait(asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000)
@@ -65,13 +73,23 @@ async def produce(
     return response
 
 
+def _refuse_codec(records: Buffer, version: int) -> None:
+    """Raises Refused: whoever speaks so old a version could not read zstd back (KIP-110)."""
+    if (
+        version < FIRST_VERSION_WITH_ZSTD
+        and len(records) > ATTRIBUTES_LOW_BYTE
+        and records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK == Compression.ZSTD
+    ):
+        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
 def _produce_to(
-    partition: Partition, records: Records, acks: int, pending: PendingAnswers, answer: Answer
+    partition: Partition, records: Buffer, acks: int, pending: PendingAnswers, answer: Answer
 ) -> None:
     """Raises Refused."""
     if partition.topic in INTERNAL_TOPICS:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    appended = append(partition, one_buffer(records), acks=acks, answer=answer)
+    appended = append(partition, records, acks=acks, answer=answer)
     if appended is None:
         return
 
@@ -92,6 +110,10 @@ def append(partition: Partition, records: Buffer, *, acks: int, answer: Answer) 
     except RecordsRejected as rejected:
         answer.error_code = rejected.error
         answer.error_message = rejected.message
+        answer.record_errors = [
+            Answer.BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in rejected.record_errors
+        ]
     except StorageFailed as failed:
         answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         answer.error_message = str(failed)

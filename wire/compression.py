@@ -40,12 +40,17 @@ class DecompressionFailed(WireError):
     """The block is damaged, or larger than its reader allows."""
 
 
-def compress(codec: Compression, data: Buffer) -> bytes:
-    """
+class UnpackedTooLarge(DecompressionFailed):
+    """More would come out than its reader allows; the block may be in order."""
+
+
+def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
+    """`level` in Kafka's terms (KIP-390), None for the codec's default; snappy has none.
+
     Raises:
         CompressionUnavailable: the codec's library is not installed.
     """
-    return _COMPRESS[codec](data)
+    return _COMPRESS[codec](data, level)
 
 
 def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
@@ -66,8 +71,8 @@ def decompress(codec: Compression, data: Buffer, *, max_bytes: int) -> bytes:
     return plain
 
 
-def _too_large(codec: Compression, max_bytes: int) -> DecompressionFailed:
-    return DecompressionFailed(f"{codec.name.lower()}: more than {max_bytes} bytes come out")
+def _too_large(codec: Compression, max_bytes: int) -> UnpackedTooLarge:
+    return UnpackedTooLarge(f"{codec.name.lower()}: more than {max_bytes} bytes come out")
 
 
 def _library(module: str, codec: Compression) -> Any:
@@ -83,8 +88,9 @@ def _library(module: str, codec: Compression) -> Any:
 # gzip
 
 
-def _gzip_compress(data: Buffer) -> bytes:
-    deflate = zlib.compressobj(wbits=_GZIP)
+def _gzip_compress(data: Buffer, level: int | None) -> bytes:
+    """Levels 1 to 9, -1 for zlib's default."""
+    deflate = zlib.compressobj(-1 if level is None else level, wbits=_GZIP)
     return deflate.compress(data) + deflate.flush()
 
 
@@ -108,7 +114,7 @@ _GZIP = 31  # zlib's number for "largest window, gzip header"
 # snappy
 
 
-def _snappy_compress(data: Buffer) -> bytes:
+def _snappy_compress(data: Buffer, _level: int | None) -> bytes:
     snappy = _library("cramjam", Compression.SNAPPY).snappy
     stream = bytearray(_XERIAL_MAGIC + _XERIAL_VERSIONS)
     view = memoryview(data)
@@ -158,11 +164,23 @@ _INT32 = Format(">i")
 # lz4
 
 
-def _lz4_compress(data: Buffer) -> bytes:
+def _lz4_compress(data: Buffer, level: int | None) -> bytes:
+    """Levels 1 to 17. Kafka's default, 9, is its fast compressor; all others are high ones."""
     frame = _library("lz4.frame", Compression.LZ4)
+    high = level is not None and level != _LZ4_FAST
     # Java clients refuse blocks that depend on each other.
-    compressed: bytes = frame.compress(data, block_linked=False, store_size=False)
+    compressed: bytes = frame.compress(
+        data,
+        compression_level=min(max(level or 0, _LZ4_LOWEST_HIGH), _LZ4_HIGHEST) if high else 0,
+        block_linked=False,
+        store_size=False,
+    )
     return compressed
+
+
+_LZ4_FAST = 9
+_LZ4_LOWEST_HIGH = 3
+_LZ4_HIGHEST = 16
 
 
 def _lz4_decompress(data: Buffer, max_bytes: int) -> bytes:
@@ -183,9 +201,11 @@ def _lz4_decompress(data: Buffer, max_bytes: int) -> bytes:
 # zstd
 
 
-def _zstd_compress(data: Buffer) -> bytes:
+def _zstd_compress(data: Buffer, level: int | None) -> bytes:
+    """Levels -131072 to 22; the default is 3."""
     zstandard = _library("zstandard", Compression.ZSTD)
-    compressed: bytes = zstandard.ZstdCompressor().compress(data)
+    compressor = zstandard.ZstdCompressor(level=3 if level is None else level)
+    compressed: bytes = compressor.compress(data)
     return compressed
 
 
@@ -215,8 +235,8 @@ _ZSTD_BEST_RATIO = 2**15
 """A block of 128 KiB takes at least four bytes."""
 
 
-_COMPRESS: dict[Compression, Callable[[Buffer], bytes]] = {
-    Compression.NONE: bytes,
+_COMPRESS: dict[Compression, Callable[[Buffer, int | None], bytes]] = {
+    Compression.NONE: lambda data, _: bytes(data),
     Compression.GZIP: _gzip_compress,
     Compression.SNAPPY: _snappy_compress,
     Compression.LZ4: _lz4_compress,

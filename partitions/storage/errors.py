@@ -11,13 +11,17 @@ if TYPE_CHECKING:
 class RecordsRejected(Exception):
     """A produced batch breaks a rule; nothing was appended and nothing changed.
 
-    `error` is the code Kafka answers for it, `message` a sentence for the producer.
+    `error` is the code Kafka answers for it, `message` a sentence for the producer, and
+    `record_errors` says which records of the batch are to blame, by number, and why (KIP-467).
     """
 
-    def __init__(self, error: ErrorCode, message: str) -> None:
+    def __init__(
+        self, error: ErrorCode, message: str, record_errors: tuple[tuple[int, str], ...] = ()
+    ) -> None:
         super().__init__(f"{error.name}: {message}")
         self.error = error
         self.message = message
+        self.record_errors = record_errors
 
 
 class StorageFailed(Exception):

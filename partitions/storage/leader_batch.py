@@ -1,12 +1,9 @@
 """What a leader does to a produced batch before it is appended: check it, and rarely rewrite it.
 
-The batch is opaque: header and checksum are looked at, records are not. They are unpacked only
-where the topic asks for it: a different `compression.type`, a compacted topic (no null keys), or a
-`max_timestamp` that cannot be right.
-
-Known gap: a `max_timestamp` at or above `base_timestamp` is believed. Kafka looks at every record.
-It is bounded by message.timestamp.after.max.ms, and a lookup by time goes on to the next batch when
-the promised record is not there.
+The batch is opaque: header and checksum are looked at. Records are looked at only where the topic
+asks for it (a different `compression.type`, keys on a compacted topic, a limit to old timestamps),
+and for their times as far as `HeaderTrust` says. Nothing of a record is ever rewritten: what a
+producer sent comes back byte for byte, also out of a batch that was compressed anew.
 """
 
 from __future__ import annotations
@@ -16,19 +13,25 @@ from typing import NamedTuple
 from ...seam import Buffer
 from ...seam.checksum import crc32c
 from ...wire import ErrorCode
-from ...wire.compression import Compression, DecompressionFailed
+from ...wire.compression import (
+    Compression,
+    CompressionUnavailable,
+    DecompressionFailed,
+    UnpackedTooLarge,
+    compress,
+    decompress,
+)
 from ...wire.records import (
+    HEADER_SIZE,
     NO_TIMESTAMP,
     OVERHEAD,
     BatchHeader,
-    Record,
     RecordsError,
-    TimestampType,
     assign_append_time,
     check_from_client,
     decode_records,
-    encode_batch,
     parse_header,
+    timestamp_range,
 )
 from ...wire.records.batch_header import (
     COMPRESSION_MASK,
@@ -38,10 +41,14 @@ from ...wire.records.batch_header import (
 )
 from .batch_scan import CRC_FROM
 from .errors import RecordsRejected
-from .log_config import LogConfig
+from .header_trust import HeaderTrust
+from .log_config import NEVER_MS, LogConfig
 
 MAX_UNPACKED_BYTES = 1 << 28
-"""What one batch may unpack to where it must be looked into."""
+"""What one batch may unpack to where the topic asks to look into it."""
+
+MAX_VERIFIED_BYTES = 1 << 20
+"""What one may unpack to only to see whether its header is right."""
 
 
 class LeaderBatch(NamedTuple):
@@ -53,7 +60,7 @@ class LeaderBatch(NamedTuple):
 
 
 def check_batch(
-    records: Buffer, config: LogConfig, *, now_ms: int, from_client: bool
+    records: Buffer, config: LogConfig, *, now_ms: int, from_client: bool, trust: HeaderTrust
 ) -> LeaderBatch:
     """Raises RecordsRejected with Kafka's error code; nothing is changed in place.
 
@@ -85,17 +92,26 @@ def check_batch(
     attributes = header.attributes
     if attributes & CONTROL_BIT:
         return LeaderBatch(header, records)
-    wrong_newest = False
-    if not config.log_append_time:
-        _check_timestamps(header, config, now_ms)
-        wrong_newest = header.max_timestamp < header.base_timestamp
+    if attributes & TIMESTAMP_TYPE_BIT and not config.log_append_time:
+        raise RecordsRejected(
+            ErrorCode.INVALID_TIMESTAMP, "a producer may not send log append time"
+        )
+    batch = LeaderBatch(header, records)
     wanted = config.codec
     recompress = wanted >= 0 and wanted != attributes & COMPRESSION_MASK
-    batch = LeaderBatch(header, records)
-    if recompress or wrong_newest or (config.compact and from_client):
-        batch = _look_inside(
-            batch, config, now_ms, recompress=recompress, wrong_newest=wrong_newest
-        )
+    if recompress or (
+        from_client and (config.compact or config.timestamp_before_max_ms < NEVER_MS)
+    ):
+        batch = _look_inside(batch, config, now_ms, from_client=from_client, recompress=recompress)
+    elif not config.log_append_time and from_client:
+        newest = header.max_timestamp
+        if (
+            trust.must_look(header.records_count)
+            or newest < header.base_timestamp
+            or newest - now_ms > config.timestamp_after_max_ms
+        ):
+            batch = _verify_newest(batch, trust)
+            _check_future(batch.header.max_timestamp, config, now_ms)
     if config.log_append_time:
         stamped = bytearray(batch.data)
         return LeaderBatch(assign_append_time(stamped, batch.header, now_ms=now_ms), stamped)
@@ -125,73 +141,123 @@ def _too_large(size: int, config: LogConfig) -> RecordsRejected:
     )
 
 
-def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
-    if header.attributes & TIMESTAMP_TYPE_BIT:
-        raise RecordsRejected(
-            ErrorCode.INVALID_TIMESTAMP, "a producer may not send log append time"
-        )
-    newest, oldest = header.max_timestamp, header.base_timestamp
+def _check_future(newest: int, config: LogConfig, now_ms: int) -> None:
     if newest - now_ms > config.timestamp_after_max_ms:
         raise RecordsRejected(
             ErrorCode.INVALID_TIMESTAMP,
             f"timestamp {newest} is {newest - now_ms} ms ahead, "
             f"message.timestamp.after.max.ms is {config.timestamp_after_max_ms}",
         )
-    if oldest != NO_TIMESTAMP and now_ms - oldest > config.timestamp_before_max_ms:
-        raise RecordsRejected(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {oldest} is {now_ms - oldest} ms old, "
-            f"message.timestamp.before.max.ms is {config.timestamp_before_max_ms}",
-        )
+
+
+def _verify_newest(batch: LeaderBatch, trust: HeaderTrust) -> LeaderBatch:
+    """The batch, with `max_timestamp` put right where its records say otherwise."""
+    header = batch.header
+    try:
+        body = _unpacked(batch, MAX_VERIFIED_BYTES)
+    except (UnpackedTooLarge, CompressionUnavailable):
+        # Believed: too much work for a mere look, or no codec to look with.
+        return batch
+    _, newest = _timestamps(header, body)
+    if newest == header.max_timestamp:
+        return batch
+    trust.on_wrong_header()
+    return _sealed(header._replace(max_timestamp=newest), memoryview(batch.data)[HEADER_SIZE:])
 
 
 def _look_inside(
-    batch: LeaderBatch, config: LogConfig, now_ms: int, *, recompress: bool, wrong_newest: bool
+    batch: LeaderBatch, config: LogConfig, now_ms: int, *, from_client: bool, recompress: bool
 ) -> LeaderBatch:
+    """What the topic asks for: keys, times, another compression."""
     header = batch.header
+    try:
+        body = _unpacked(batch, MAX_UNPACKED_BYTES)
+    except UnpackedTooLarge as error:
+        raise RecordsRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except CompressionUnavailable as error:
+        raise RecordsRejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
+    if from_client:
+        _check_records(batch, config, now_ms)
+    _, newest = _timestamps(header, body)
+    if not config.log_append_time:
+        if from_client:
+            _check_future(newest, config, now_ms)
+        header = header._replace(max_timestamp=newest)
+    if recompress:
+        return _compressed_anew(header, body, config)
+    if header == batch.header:
+        return batch
+    return _sealed(header, memoryview(batch.data)[HEADER_SIZE:])
+
+
+def _check_records(batch: LeaderBatch, config: LogConfig, now_ms: int) -> None:
+    """One by one, where the topic asks for it: a key, and not too old."""
+    too_old = config.timestamp_before_max_ms < NEVER_MS and not config.log_append_time
+    if not config.compact and not too_old:
+        return
     try:
         records = decode_records(batch.data, max_bytes=MAX_UNPACKED_BYTES)
     except RecordsError as error:
         raise RecordsRejected(error.error_code, str(error)) from None
+    if config.compact:
+        keyless = [number for number, record in enumerate(records) if record.key is None]
+        if keyless:
+            message = "a compacted topic takes no record without a key"
+            raise RecordsRejected(
+                ErrorCode.INVALID_RECORD, message, tuple((n, message) for n in keyless)
+            )
+    if too_old:
+        limit = now_ms - config.timestamp_before_max_ms
+        old = [n for n, record in enumerate(records) if NO_TIMESTAMP != record.timestamp < limit]
+        if old:
+            message = f"older than message.timestamp.before.max.ms={config.timestamp_before_max_ms}"
+            raise RecordsRejected(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"timestamp {records[old[0]].timestamp} is {message}",
+                tuple((n, message) for n in old),
+            )
+
+
+def _unpacked(batch: LeaderBatch, max_bytes: int) -> bytes:
+    """The records' bytes. Raises RecordsRejected, UnpackedTooLarge, CompressionUnavailable."""
+    body = memoryview(batch.data)[HEADER_SIZE:]
+    codec = batch.header.compression
+    if codec is Compression.NONE:
+        return bytes(body)
+    try:
+        return decompress(codec, body, max_bytes=max_bytes)
+    except UnpackedTooLarge:
+        raise
     except DecompressionFailed as error:
         raise RecordsRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if config.compact and any(record.key is None for record in records):
-        raise RecordsRejected(
-            ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key"
-        )
-    if recompress:
-        return _encoded_again(header, records, config, now_ms)
-    if wrong_newest:
-        header = header._replace(max_timestamp=max(record.timestamp for record in records))
-        if not config.log_append_time:
-            _check_timestamps(header, config, now_ms)
-        data = bytearray(batch.data)
-        HEADER.pack_into(data, 0, *header)
-        header = header._replace(crc=crc32c(memoryview(data)[CRC_FROM:]))
-        HEADER.pack_into(data, 0, *header)
-        return LeaderBatch(header, data)
-    return batch
 
 
-def _encoded_again(
-    header: BatchHeader, records: list[Record], config: LogConfig, now_ms: int
-) -> LeaderBatch:
-    data = encode_batch(
-        records,
-        compression=Compression(config.codec),
-        timestamp_type=TimestampType.CREATE_TIME,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
+def _timestamps(header: BatchHeader, body: bytes) -> tuple[int, int]:
+    try:
+        return timestamp_range(header, body)
+    except RecordsError as error:
+        raise RecordsRejected(error.error_code, str(error)) from None
+
+
+def _compressed_anew(header: BatchHeader, body: bytes, config: LogConfig) -> LeaderBatch:
+    codec = Compression(config.codec)
+    try:
+        payload = compress(codec, body, config.compression_level)
+    except CompressionUnavailable as error:
+        raise RecordsRejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
+    size = HEADER_SIZE + len(payload)
+    if size > config.max_message_bytes or size > config.segment_bytes:
+        raise _too_large(size, config)
+    attributes = header.attributes & ~COMPRESSION_MASK | codec
+    return _sealed(
+        header._replace(batch_length=size - OVERHEAD, attributes=attributes), memoryview(payload)
     )
-    if len(data) > config.max_message_bytes:
-        raise RecordsRejected(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"recompressed, the batch has {len(data)} bytes, "
-            f"max.message.bytes is {config.max_message_bytes}",
-        )
-    new_header = parse_header(data)
-    if not config.log_append_time:
-        _check_timestamps(new_header, config, now_ms)
-    return LeaderBatch(new_header, data)
+
+
+def _sealed(header: BatchHeader, payload: memoryview) -> LeaderBatch:
+    """A batch of these parts, with the right checksum."""
+    data = bytearray(HEADER.pack(*header))
+    data += payload
+    header = header._replace(crc=crc32c(memoryview(data)[CRC_FROM:]))
+    HEADER.pack_into(data, 0, *header)
+    return LeaderBatch(header, data)

@@ -130,6 +130,15 @@ class LogConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "codec", self.compression_type.value)
 
+    @property
+    def compression_level(self) -> int | None:
+        """Of `compression_type`, in Kafka's terms (KIP-390); None where the codec has none."""
+        return {
+            CompressionType.GZIP: self.gzip_level,
+            CompressionType.LZ4: self.lz4_level,
+            CompressionType.ZSTD: self.zstd_level,
+        }.get(self.compression_type)
+
     @classmethod
     def resolve(
         cls, topic_configs: Mapping[str, str], broker_configs: Mapping[str, str]

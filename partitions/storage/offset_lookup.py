@@ -40,13 +40,33 @@ def find_max_timestamp(
     segments: Sequence[Segment], *, log_start_offset: int, upper_bound: int
 ) -> FoundOffset | None:
     """The first record that bears the largest timestamp; None when no record bears one."""
-    for segment, timestamp_ms in _newest_first(segments, log_start_offset, upper_bound):
+    best: FoundOffset | None = None
+    for segment, promised_ms in _newest_first(segments, log_start_offset, upper_bound):
+        if best is not None and promised_ms <= best.timestamp_ms:
+            break
         found = find_by_timestamp(
-            [segment], timestamp_ms, log_start_offset=log_start_offset, upper_bound=upper_bound
-        )
-        if found is not None:
-            return found
-    return None
+            [segment], promised_ms, log_start_offset=log_start_offset, upper_bound=upper_bound
+        ) or _newest_record(segment, log_start_offset, upper_bound)
+        if found is not None and (best is None or found.timestamp_ms > best.timestamp_ms):
+            best = found
+    return best
+
+
+def _newest_record(segment: Segment, log_start_offset: int, upper_bound: int) -> FoundOffset | None:
+    """One by one, where headers promise more than there is: compaction took the newest record, and
+    left its batch's header as it was."""
+    best: FoundOffset | None = None
+    for batch in segment.scan(segment.offset_index.lookup(log_start_offset).position):
+        if batch.header.base_offset >= upper_bound:
+            break
+        if best is not None and batch.header.max_timestamp <= best.timestamp_ms:
+            continue
+        for record in _records(segment, batch):
+            in_range = log_start_offset <= record.offset < upper_bound
+            newer = record.timestamp > (NO_TIMESTAMP if best is None else best.timestamp_ms)
+            if in_range and newer:
+                best = _found(record, batch)
+    return best
 
 
 def _newest_first(
@@ -56,22 +76,33 @@ def _newest_first(
     candidates = []
     for segment in segments:
         newest = segment.max_timestamp
-        cut = segment.next_offset > upper_bound or segment.base_offset < log_start_offset
-        if cut and newest != NO_TIMESTAMP:
-            newest = max(
-                (
-                    header.max_timestamp
-                    for _, header, _ in segment.scan()
-                    if header.next_offset <= upper_bound and header.last_offset >= log_start_offset
-                ),
-                default=NO_TIMESTAMP,
-            )
+        if newest != NO_TIMESTAMP and not (
+            log_start_offset <= segment.offset_of_max_timestamp < upper_bound
+        ):
+            newest = _newest_between(segment, log_start_offset, upper_bound)
         if newest != NO_TIMESTAMP:
             candidates.append((segment, newest))
     return sorted(candidates, key=lambda candidate: -candidate[1])
 
 
+def _newest_between(segment: Segment, log_start_offset: int, upper_bound: int) -> int:
+    """The largest timestamp that headers promise there. Entries of the time index tell it for all
+    before them, so that only what follows the last one below the bound is walked."""
+    known = segment.time_index.lookup_offset(upper_bound)
+    newest, first = known.timestamp_ms, known.offset
+    if newest == NO_TIMESTAMP or known.offset < log_start_offset:
+        newest, first = NO_TIMESTAMP, log_start_offset
+    for batch in segment.scan(segment.offset_index.lookup(first).position):
+        if batch.header.next_offset > upper_bound:
+            break
+        if batch.header.last_offset >= log_start_offset:
+            newest = max(newest, batch.header.max_timestamp)
+    return newest
+
+
 def _records(segment: Segment, batch: PlacedBatch) -> list[Record]:
+    if batch.header.records_count == 0:
+        return []  # Emptied by compaction.
     return decode_records(segment.read_batch(batch))
 
 

@@ -42,6 +42,7 @@ from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
 from .errors import CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
 from .group_commit import PASSING_ERRORS, GroupCommit
+from .header_trust import HeaderTrust
 from .leader_batch import check_batch
 from .log_config import LogConfig
 from .offset_lookup import find_by_timestamp, find_max_timestamp
@@ -124,6 +125,7 @@ class PartitionLog:
         is told KAFKA_STORAGE_ERROR, and must not be acknowledged by a later batch there. Without a
         callback taking back is fatal."""
 
+        self._header_trust = HeaderTrust()
         self._held = WriteBuffer()
         self._flush_scheduled = False
         self._sealed: list[Segment] = []
@@ -249,7 +251,9 @@ class PartitionLog:
         the producer's last batches is answered with the first copy's offsets.
         """
         self._check_writable()
-        header, data = check_batch(records, self.config, now_ms=now_ms, from_client=from_client)
+        header, data = check_batch(
+            records, self.config, now_ms=now_ms, from_client=from_client, trust=self._header_trust
+        )
         duplicate = self._check_producer(header, data, from_client=from_client)
         if duplicate is not None:
             return duplicate

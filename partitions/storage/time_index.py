@@ -72,6 +72,11 @@ class TimeIndex:
             bisect_right(range(self.table.count), timestamp_ms, key=self._timestamp)
         )
 
+    def lookup_offset(self, end_offset: int) -> TimestampOffset:
+        """The last entry below `end_offset`: the largest timestamp up to there."""
+        relative = end_offset - self._base_offset
+        return self._entry_before(bisect_left(range(self.table.count), relative, key=self._offset))
+
     def _entry_before(self, number: int) -> TimestampOffset:
         if number == 0:
             return TimestampOffset(NO_TIMESTAMP, self._base_offset)

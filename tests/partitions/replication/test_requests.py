@@ -18,6 +18,7 @@ from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.partitions.replication.replica_scene import NO_ERROR, TOPIC, ReplicaScene, batch
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+EARLIEST_PENDING_UPLOAD = -6
 
 
 @pytest.fixture
@@ -398,9 +399,16 @@ def test_list_offsets_in_every_version(scene: ReplicaScene, version: int) -> Non
     scene.produce(1, b"a", b"b")
     assert scene.list_offset(1, LATEST, version) == (NO_ERROR, 2)
     assert scene.list_offset(1, EARLIEST, version) == (NO_ERROR, 0)
-    assert scene.list_offset(1, MAX_TIMESTAMP, version) == (NO_ERROR, 0)
-    assert scene.list_offset(1, EARLIEST_LOCAL, version) == (NO_ERROR, 0)
-    assert scene.list_offset(1, LATEST_TIERED, version) == (NO_ERROR, -1)
+    unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
+    for timestamp, since, offset in (
+        (MAX_TIMESTAMP, 7, 0),
+        (EARLIEST_LOCAL, 8, 0),
+        (LATEST_TIERED, 9, -1),
+        (EARLIEST_PENDING_UPLOAD, 11, -1),
+        (EARLIEST_PENDING_UPLOAD - 1, 99, -1),
+    ):
+        answer = scene.list_offset(1, timestamp, version)
+        assert answer == ((NO_ERROR, offset) if version >= since else unsupported)
     assert scene.list_offset(1, 1, version) == (NO_ERROR, 0)
     assert scene.list_offset(1, 2, version) == (NO_ERROR, -1)
 

@@ -251,25 +251,6 @@ async def test_timestamps_outside_the_limits_are_refused() -> None:
     await log.close()
 
 
-async def test_a_max_timestamp_below_the_first_is_computed_anew() -> None:
-    records = [Record(value=b"v", timestamp=1000 + delta) for delta in (0, 5000, 2000)]  # case P09
-    data = encode_batch(records)
-    data[35:43] = (-1).to_bytes(8, "big", signed=True)
-    from logboat.wire.records import crc_of
-
-    data[17:21] = crc_of(data).to_bytes(4, "big")
-    log = await open_log(new_disk())
-    log.append_as_leader(data, leader_epoch=0, now_ms=NOW_MS)
-    (stored,) = read_all(log)
-    assert stored.header.max_timestamp == 6000
-    assert crc_of(stored.view) == stored.header.crc
-    found = log.offset_for_timestamp(3000)
-    assert found is not None
-    assert found.offset == 1
-    assert log.offset_for_timestamp(6001) is None
-    await log.close()
-
-
 async def test_log_append_time_is_written_over_the_producers() -> None:
     log = await open_log(new_disk(), LogConfig(log_append_time=True))
     appended = append(log, b"a", b"b", timestamp=5, now_ms=NOW_MS + 9)
