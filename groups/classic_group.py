@@ -73,6 +73,8 @@ class ClassicGroup:
         """Instance id -> member id now holding its place."""
         self._pending: dict[str, int] = {}
         """Ids handed out but not yet joined (KIP-394) -> when they are forgotten."""
+        self._pending_due_ms: int | None = None
+        """Not later than the first of those; kept apart, for strangers may ask for thousands."""
         self._join_deadline_ms: int | None = None
         """While PreparingRebalance."""
         self._initial_window_left_ms: int | None = None
@@ -115,10 +117,15 @@ class ClassicGroup:
         if self._is_full():
             return [_join_error(join, ErrorCode.GROUP_MAX_SIZE_REACHED)]
         if join.requires_known_member_id and join.instance_id is None:
-            self._pending[join.fresh_member_id] = now_ms + join.session_timeout_ms
+            self._hand_out(join.fresh_member_id, now_ms + join.session_timeout_ms)
             refusal = _join_error(join, ErrorCode.MEMBER_ID_REQUIRED)
             return [replace(refusal, member_id=join.fresh_member_id)]
         return self._add_member(join, join.fresh_member_id, now_ms)
+
+    def _hand_out(self, member_id: str, forgotten_at_ms: int) -> None:
+        self._pending[member_id] = forgotten_at_ms
+        if self._pending_due_ms is None or forgotten_at_ms < self._pending_due_ms:
+            self._pending_due_ms = forgotten_at_ms
 
     def _join_known(self, join: Join, now_ms: int) -> list[Effect]:
         error = self._check_identity(join.member_id, join.instance_id, pending_allowed=True)
@@ -492,17 +499,17 @@ class ClassicGroup:
         """When `on_time` must be called, if nothing else happens before."""
         if self.state is GroupState.DEAD:
             return None
-        deadlines = [*self._pending.values()]
-        deadlines += [d for d in (self._join_deadline_ms, self._sync_deadline_ms) if d is not None]
+        own = (self._pending_due_ms, self._join_deadline_ms, self._sync_deadline_ms)
+        deadlines = [deadline_ms for deadline_ms in own if deadline_ms is not None]
         deadlines += [m.session_deadline_ms for m in self.members.values() if _may_expire(m)]
         return min(deadlines, default=None)
 
     def on_time(self, now_ms: int) -> list[Effect]:
         """Forget who has been silent too long and complete what has waited long enough."""
         effects: list[Effect] = []
-        for member_id, deadline_ms in list(self._pending.items()):
-            if now_ms >= deadline_ms:
-                del self._pending[member_id]
+        if self._pending_due_ms is not None and now_ms >= self._pending_due_ms:
+            self._pending = {name: due for name, due in self._pending.items() if due > now_ms}
+            self._pending_due_ms = min(self._pending.values(), default=None)
         for member in list(self.members.values()):
             if _may_expire(member) and now_ms >= member.session_deadline_ms:
                 effects += self._remove(member, now_ms)
@@ -546,6 +553,7 @@ class ClassicGroup:
         self._move_to(GroupState.DEAD)
         self._join_deadline_ms = self._sync_deadline_ms = None
         self._pending.clear()
+        self._pending_due_ms = None
         return effects
 
     def _move_to(self, state: GroupState) -> None:
