@@ -97,8 +97,8 @@ _DEFAULTS = {
     # RULES E5; the longest election timeout is twice this.
     "controller.quorum.election.timeout.ms": "600",
     # A follower asks on only after a sync (RULES C2): Kafka's 1 MiB would sync far too often.
-    "replica.fetch.max.bytes": str(8 << 20),
-    "replica.fetch.response.max.bytes": str(8 << 20),
+    "replica.fetch.max.bytes": str(2 << 20),
+    "replica.fetch.response.max.bytes": str(2 << 20),
     # The first pause after a failure, which then doubles; Kafka's is the only one.
     "replica.fetch.backoff.ms": "50",
     "replica.socket.timeout.ms": "5000",

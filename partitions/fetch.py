@@ -34,7 +34,7 @@ from .fetch_session import (
 from .leader_hints import LeaderHints
 from .partition import Divergence, Partition
 from .roles import Refused
-from .storage import OffsetOutOfRange, StorageFailed
+from .storage import LogRead, OffsetOutOfRange, PartitionLog, StorageFailed
 from .waiting_room import FetchWait
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
@@ -44,6 +44,11 @@ DEBUGGING_CONSUMER = -2
 READ_COMMITTED = 1
 FIRST_VERSION_FROM_FOLLOWERS = 11
 FIRST_VERSION_WITH_LEADER_HINTS = 16
+
+SLICE_BYTES = 2 << 20
+SLICE_READS = 100
+"""Between two turns of the loop at most so much is read (F1). A slice holds any batch that
+`message.max.bytes` allows by default; larger ones make a slice of their own."""
 
 OWING_WAIT_SECONDS = 0.02
 """A follower that does not yet fetch all it should is not held for longer: the partitions it lacks
@@ -108,6 +113,35 @@ class PartitionRead:
         )
 
 
+class Slice:
+    """What one turn of the loop has read."""
+
+    __slots__ = ("reads", "size")
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.size = 0
+
+    @property
+    def used_up(self) -> bool:
+        return self.size >= SLICE_BYTES or self.reads >= SLICE_READS
+
+
+def _read_log(
+    log: PartitionLog, offset: int, budget: int, limit: int, *, at_least_one: bool
+) -> LogRead:
+    """Whole batches of at most `budget` bytes, and of a slice where that is possible."""
+    found = log.read(
+        offset,
+        max_bytes=max(min(budget, SLICE_BYTES), 0),
+        upper_bound=limit,
+        at_least_one=at_least_one,
+    )
+    if not found.size and budget > SLICE_BYTES:
+        return log.read(offset, max_bytes=budget, upper_bound=limit, at_least_one=False)
+    return found
+
+
 class Fetch:
     """One request under way."""
 
@@ -136,10 +170,11 @@ class Fetch:
         self._reads = [PartitionRead(asked) for asked in context.partitions]
         self._size = 0
         self._decided = not self._reads
+        self._slice = Slice()
 
     # Arrival.
 
-    def begin(self, on_replica_fetch: Callable[[Partition, int], None]) -> None:
+    async def begin(self, on_replica_fetch: Callable[[Partition, int], None]) -> None:
         """Admit every partition, then read. `on_replica_fetch(partition, replica id)` is told who
         follows what."""
         for read in self._reads:
@@ -153,7 +188,7 @@ class Fetch:
                 on_replica_fetch(read.partition, self._replica_id)
         # Only now: the offsets just confirmed may have moved watermarks of this very request.
         for read in self._reads:
-            self._read(read)
+            await self._read(read)
 
     def _admit(self, read: PartitionRead) -> None:
         asked = read.asked
@@ -186,39 +221,54 @@ class Fetch:
 
     # Reading.
 
-    def _read(self, read: PartitionRead) -> None:
+    async def _read(self, read: PartitionRead) -> None:
+        """All that there is and may be told, slice by slice; in between the epoch may end."""
+        while self._read_slice(read):
+            if self._slice.used_up:
+                self._slice = Slice()
+                await asyncio.sleep(0)
+                self._refuse_if_changed(read)
+        partition = read.partition
+        if read.decided or (
+            partition is not None
+            and (
+                self._watermark_is_stale(read, partition)
+                or self._log_start_is_news(read, partition)
+            )
+        ):
+            self._decided = True
+
+    def _read_slice(self, read: PartitionRead) -> bool:
+        """True when something was read, so that there may be more."""
         partition = read.partition
         if partition is None or read.decided:
-            return
+            return False
         at_least_one = self._size == 0
         budget = min(read.asked.max_bytes - read.size, self._max_bytes - self._size)
         if budget <= 0 and not at_least_one:
-            return
+            return False
         limit = self._limit(partition)
-        if read.next_offset < limit:
-            try:
-                found = partition.log.read(
-                    read.next_offset,
-                    max_bytes=max(budget, 0),
-                    upper_bound=limit,
-                    at_least_one=at_least_one,
-                )
-            except OffsetOutOfRange:
-                read.refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
-            except StorageFailed:
-                read.refuse(ErrorCode.KAFKA_STORAGE_ERROR)
-            else:
-                if found.size:
-                    read.parts += found.parts
-                    read.size += found.size
-                    read.next_offset = found.next_offset
-                    self._size += found.size
-        if (
-            read.decided
-            or self._watermark_is_stale(read, partition)
-            or self._log_start_is_news(read, partition)
-        ):
-            self._decided = True
+        if read.next_offset >= limit:
+            return False
+        self._slice.reads += 1
+        try:
+            found = _read_log(
+                partition.log, read.next_offset, budget, limit, at_least_one=at_least_one
+            )
+        except OffsetOutOfRange:
+            read.refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
+            return False
+        except StorageFailed:
+            read.refuse(ErrorCode.KAFKA_STORAGE_ERROR)
+            return False
+        if not found.size:
+            return False
+        read.parts += found.parts
+        read.size += found.size
+        read.next_offset = found.next_offset
+        self._size += found.size
+        self._slice.size += found.size
+        return True
 
     def _limit(self, partition: Partition) -> int:
         if self._replica_id >= 0:
@@ -263,7 +313,7 @@ class Fetch:
                 if moved is None:
                     break
                 for position in moved:
-                    self._look_again(self._reads[position])
+                    await self._look_again(self._reads[position])
         finally:
             for partition, position in watched:
                 partition.watermark_fetches.leave(wait, position)
@@ -274,12 +324,9 @@ class Fetch:
         if self._replica_id >= 0:
             partition.log_end_fetches.enter(wait, position)
 
-    def _look_again(self, read: PartitionRead) -> None:
+    async def _look_again(self, read: PartitionRead) -> None:
         self._refuse_if_changed(read)
-        if read.decided:
-            self._decided = True
-        else:
-            self._read(read)
+        await self._read(read)
 
     @staticmethod
     def _refuse_if_changed(read: PartitionRead) -> None:
@@ -425,7 +472,7 @@ class Fetches:
             max_bytes=self._max_bytes,
             rack_aware=self._rack_aware,
         )
-        fetch.begin(self._on_replica_fetch)
+        await fetch.begin(self._on_replica_fetch)
         if request.max_wait_ms > 0 and not fetch.satisfied:
             wait = FetchWait(arrived + request.max_wait_ms / 1000)
             if replica_id >= 0:

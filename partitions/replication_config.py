@@ -16,11 +16,12 @@ class ReplicationConfig:
     """`replica.lag.time.max.ms`: an ISR member silent or behind for longer is taken out."""
     replica_fetch_wait_max_ms: int = 500
     """`replica.fetch.wait.max.ms`: how long a leader may hold a follower's fetch."""
-    replica_fetch_max_bytes: int = 8 << 20
-    """`replica.fetch.max.bytes`, per partition. Kafka's 1 MiB would sync far too often in synced
-    mode, where a follower asks on only after a sync (RULES C2)."""
-    replica_fetch_response_max_bytes: int = 8 << 20
-    """`replica.fetch.response.max.bytes`; one log may append it within F1's 5 ms."""
+    replica_fetch_max_bytes: int = 2 << 20
+    """`replica.fetch.max.bytes`, per partition. Kafka's 1 MiB would sync more often than is good in
+    synced mode, where a follower asks on only after a sync (RULES C2)."""
+    replica_fetch_response_max_bytes: int = 2 << 20
+    """`replica.fetch.response.max.bytes`: what can be signed, sent, checked and appended each
+    within F1's 5 ms. Four times as much was not faster."""
     replica_fetch_backoff_ms: int = 50
     """`replica.fetch.backoff.ms`: first pause after a failure; doubles up to a second."""
     replica_socket_timeout_ms: int = 5_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ import pytest
 
 from logboat.jepsen_style.simulation import World
 from logboat.partitions import Role
+from logboat.partitions import fetch as fetching
 from logboat.wire import ErrorCode
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.list_offsets import ListOffsetsRequest
@@ -268,6 +270,48 @@ def test_limits_hold_where_they_can(scene: ReplicaScene) -> None:
     data = fetch(scene, partition_max_bytes=3 * size + 1)
     assert data.records is not None
     assert len(data.records) == 3 * size
+
+
+def test_f1_a_large_fetch_is_read_in_slices_and_answered_whole(
+    scene: ReplicaScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(batch(b"a"))
+    monkeypatch.setattr(fetching, "SLICE_BYTES", 2 * size)
+    for _ in range(7):
+        scene.produce(1, b"a")
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        polling = asyncio.ensure_future(_records_of(scene, min_bytes=1, wait_ms=0))
+        while not polling.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert len(await polling) == 7 * size
+
+    scene.call(1, count_turns())
+    assert turns >= 4
+
+
+def test_f1_an_epoch_that_ends_between_two_slices_refuses_the_whole_partition(
+    scene: ReplicaScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first slice held may have been cut since."""
+    monkeypatch.setattr(fetching, "SLICE_BYTES", len(batch(b"a")))
+    for _ in range(5):
+        scene.produce(1, b"a")
+
+    async def lose_the_lead() -> Any:
+        polling = asyncio.ensure_future(scene.fetch_from(1, 0))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        scene.metadata.fence(1)
+        scene.nodes[1].hear()
+        return await polling
+
+    data = scene.call(1, lose_the_lead())
+    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert not data.records
 
 
 @pytest.mark.parametrize(
