@@ -286,12 +286,26 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             update=UpdateMode.CLUSTER_WIDE,
         ),
         Definition(
+            "log.cleaner.dedupe.buffer.size",
+            ConfigType.LONG,
+            "134217728",
+            "Memory for the keys of one round of compaction; a key takes up to 224 bytes.",
+            check=at_least(1 << 20),
+            update=UpdateMode.CLUSTER_WIDE,
+        ),
+        Definition(
             "log.cleaner.delete.retention.ms",
             ConfigType.LONG,
             "86400000",
             "Broker default for topics without delete.retention.ms.",
             check=at_least(0),
             update=UpdateMode.CLUSTER_WIDE,
+        ),
+        Definition(
+            "log.cleaner.enable",
+            ConfigType.BOOLEAN,
+            "true",
+            "Whether compacted topics are compacted.",
         ),
         Definition(
             "log.cleaner.io.max.bytes.per.second",
@@ -604,6 +618,13 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "Roles of this node: broker, controller or both.",
             values=("broker", "controller"),
             may_be_empty=False,
+        ),
+        Definition(
+            "producer.id.expiration.check.interval.ms",
+            ConfigType.INT,
+            "600000",
+            "How often partitions look for producer ids to forget.",
+            check=at_least(1),
         ),
         Definition(
             "producer.id.expiration.ms",

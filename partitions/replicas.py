@@ -50,6 +50,8 @@ from .storage import (
     StorageFailed,
     StoredLog,
 )
+from .storage.cleaner import CleanerSettings, CleaningCandidate, LogCleaner
+from .storage.producer_expiry import ProducerExpiry
 from .waiting_room import PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -155,6 +157,13 @@ class Replicas:
             owes=self._owes,
             rack_aware=config.rack_aware_reads,
         )
+        self._cleaner = LogCleaner(
+            log_directory,
+            disk=disk,
+            clock=clock,
+            settings=lambda: CleanerSettings.from_broker_configs(self._broker_configs()),
+            candidates=self._to_clean,
+        )
         self._surroundings = Surroundings(
             node_id=node_id,
             config=config,
@@ -178,6 +187,8 @@ class Replicas:
         self._scope.spawn(self._watch_lag(), name="watch ISR members")
         self._scope.spawn(self._checkpoint_regularly(), name="checkpoint high watermarks")
         self._scope.spawn(self._delete_outlived_regularly(), name="retention")
+        self._scope.spawn(self._expire_producers_regularly(), name="producer expiry")
+        self._scope.spawn(self._cleaner.run(), name="compaction")
         if self._image is not None:
             self._host_assigned(self._image)
             self._maybe_register()
@@ -303,14 +314,17 @@ class Replicas:
     # Logs.
 
     def _config_of(self, topic: TopicImage) -> LogConfig:
-        """The topic's settings over the node's over the cluster's over those of the file."""
-        configs = self.image.configs
-        brokers = {
+        """The topic's settings over those of the node."""
+        return LogConfig.resolve(topic.configs, self._broker_configs())
+
+    def _broker_configs(self) -> dict[str, str]:
+        """The node's settings over the cluster's over those of the file."""
+        configs = {} if self._image is None else self._image.configs
+        return {
             **self._static_configs,
             **configs.get("", {}),
             **configs.get(str(self._node_id), {}),
         }
-        return LogConfig.resolve(topic.configs, brokers)
 
     def _update_configs(self, keys: Mapping[Key, Partition] | list[Key]) -> None:
         for key in keys:
@@ -335,6 +349,7 @@ class Replicas:
         if log.damage is not None:
             logger.error("%s", log.damage)
             self._losses.submit(topic_id, key[1])
+        self._expire_producers(log)
         watermark = self._directory.high_watermarks.get(key, 0)
         partition = Partition(log, self._surroundings, watermark)
         self._hosted[key] = partition
@@ -456,6 +471,26 @@ class Replicas:
                     logger.warning("%s: retention must wait: %s", partition, failed)
                 await asyncio.sleep(0)
             await asyncio.sleep(interval)
+
+    def _to_clean(self) -> list[CleaningCandidate]:
+        """Replicas with a role: before that, an older life's watermark is all there is."""
+        return [
+            CleaningCandidate(partition.log, partition.high_watermark)
+            for partition in self._hosted.values()
+            if partition.role is not Role.OFFLINE and not partition.closed
+        ]
+
+    async def _expire_producers_regularly(self) -> None:
+        while True:
+            expiry = ProducerExpiry.from_broker_configs(self._broker_configs())
+            await asyncio.sleep(expiry.check_interval_ms / 1000)
+            for partition in list(self._hosted.values()):
+                self._expire_producers(partition.log)
+                await asyncio.sleep(0)
+
+    def _expire_producers(self, log: PartitionLog) -> None:
+        expiry = ProducerExpiry.from_broker_configs(self._broker_configs())
+        log.producers.expire(self._surroundings.clock.now_ms(), expiry.expiration_ms)
 
     def _high_watermarks(self) -> dict[Key, int]:
         return {key: partition.high_watermark for key, partition in self._hosted.items()}

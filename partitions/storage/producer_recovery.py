@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from ...seam import Disk, read_file
 from ...wire.records import BatchHeader
@@ -59,25 +59,18 @@ def producer_batch(header: BatchHeader, base_offset: int) -> ProducerBatch:
 
 
 async def rebuild_producers(
-    disk: Disk,
-    directory: str,
-    segments: Sequence[Segment],
-    end_offset: int,
-    *,
-    expire: Callable[[ProducerStates], None] = lambda _: None,
+    disk: Disk, directory: str, segments: Sequence[Segment], end_offset: int
 ) -> ProducerStates:
     """The state of all batches below `end_offset`, which ends the log `segments`.
 
     Snapshots that are damaged, that claim offsets beyond the end (RULES C2: the loss of power took
-    what they counted), or that belong to no segment any more are removed. `expire` is applied to
-    what a snapshot held: it may be old.
+    what they counted), or that belong to no segment any more are removed.
     """
     unknown = [segment.base_offset for segment in segments if not segment.transactions.known]
     states = _newest_snapshot(disk, directory, min([end_offset, *unknown]), end_offset)
     if states is None:
         states = ProducerStates(segments[0].base_offset)
     else:
-        expire(states)
         states.refill_windows(
             [
                 producer_batch(batch.header, batch.header.base_offset)
