@@ -104,7 +104,7 @@ def _create_serializer(
     return serializer
 
 
-def _replacements() -> list[tuple[str, object, object]]:
+def replacements() -> list[tuple[str, object, object]]:
     """(name, what pysyncobj 0.3.17 has there, what we put there).
 
     The originals of `os` and `random` are taken from where pysyncobj imports them itself, so that
@@ -129,7 +129,7 @@ def install() -> None:
     if VERSION != PINNED_VERSION:
         raise Fatal(f"pysyncobj {VERSION} is installed; the quorum needs {PINNED_VERSION} exactly")
     module: Any = engine_module
-    for name, original, replacement in _replacements():
+    for name, original, replacement in replacements():
         if not hasattr(module, name):
             raise Fatal(f"pysyncobj.syncobj has no {name}: not the release {PINNED_VERSION}")
         found = getattr(module, name)
