@@ -103,7 +103,7 @@ def test_the_directory_of_another_node_or_cluster_is_refused(config: Path) -> No
         assert sorted(path.name for path in (config.parent / "data").iterdir()) == files
 
 
-def test_one_directory_has_one_process(config: Path) -> None:
+def test_b2_one_directory_has_one_process(config: Path) -> None:
     with node_process(config) as node:
         write_config(config.parent, *free_ports(4)[2:])
         assert "data" in one_sentence(run_to_end(config))

@@ -248,7 +248,7 @@ async def test_pipelined_produce_requests_are_appended_in_their_order(
 
 
 @pytest.mark.parametrize("version", [4, 12])
-async def test_a_stranger_is_no_replica(client: WireClient, version: int) -> None:
+async def test_b5_a_stranger_is_no_replica(client: WireClient, version: int) -> None:
     """RULES B5: neither a follower's fetch nor its questions are served to clients."""
     await create(client, "t")
     refused = await client.ask(fetch(replica_id=2), version, FetchResponse)
@@ -275,7 +275,7 @@ async def test_a_stranger_is_no_replica(client: WireClient, version: int) -> Non
         (AllocateProducerIdsRequest(broker_id=1), AllocateProducerIdsResponse),
     ],
 )
-async def test_a_stranger_asks_the_controller_nothing(
+async def test_b5_a_stranger_asks_the_controller_nothing(
     node: Node, client: WireClient, request_: Message, kind: type[Message]
 ) -> None:
     before = node.machine.image.index

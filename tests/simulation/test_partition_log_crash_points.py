@@ -204,7 +204,7 @@ def test_what_recovery_counts_survives_a_loss_of_power_right_after_it() -> None:
     assert number > 60
 
 
-def test_what_counts_after_a_failed_sync_survives_a_loss_of_power() -> None:
+def test_c4_what_counts_after_a_failed_sync_survives_a_loss_of_power() -> None:
     """The kernel takes the pages for clean: they read back, and a mere sync passes them over."""
     number = 1
     while fail_sync(number):

@@ -83,7 +83,7 @@ def test_a_full_request_opens_a_session() -> None:
     assert numbers(context) == [1, 2]
 
 
-def test_an_incremental_request_fetches_also_what_it_does_not_name() -> None:
+def test_d8_an_incremental_request_fetches_also_what_it_does_not_name() -> None:
     cache = sessions()
     opened = begin(cache, request(1, 2))
     context = begin(cache, request(2, session_id=opened.session_id, epoch=1, offset=9))

@@ -49,7 +49,7 @@ def test_an_epoch_without_records_cuts_at_the_very_end() -> None:
     assert cut(lineage((1, 0), (2, 40)), 40, epoch=1, end_offset=60) == 40
 
 
-def test_truncation_below_the_watermark_of_this_epoch_is_fatal() -> None:
+def test_d6_truncation_below_the_watermark_of_this_epoch_is_fatal() -> None:
     state = follower()
     state.on_leader_watermark(30, synced_offset=40)
     with pytest.raises(Fatal):
@@ -84,7 +84,7 @@ def test_the_watermark_never_goes_back_by_an_answer() -> None:
     assert state.high_watermark == 20
 
 
-def test_a_follower_asks_on_only_when_what_it_appended_is_synced() -> None:
+def test_c2_a_follower_asks_on_only_when_what_it_appended_is_synced() -> None:
     state = follower()
     own = lineage((1, 0))
     assert state.position(own, log_start_offset=0, log_end_offset=9, synced_offset=8) is None
@@ -117,7 +117,7 @@ def cache_of(log: Log) -> EpochCache:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_truncation_ends_at_the_last_common_record_and_never_above(data: st.DataObject) -> None:
+def test_d6_truncation_ends_at_the_last_common_record_and_never_above(data: st.DataObject) -> None:
     """Two logs with a common beginning; after it their epochs have nothing in common."""
     common = sorted(data.draw(st.lists(st.integers(0, 5), max_size=8)))
     floor = common[-1] if common else 0

@@ -15,7 +15,7 @@ from tests.partitions.replication.leader_scene import LAG_MS, LeaderScene, broke
 # D1: the high watermark.
 
 
-def test_high_watermark_waits_for_slowest_isr_member() -> None:
+def test_d1_high_watermark_waits_for_slowest_isr_member() -> None:
     scene = LeaderScene()
     scene.write(10)
     scene.fetch(2, 10)
@@ -26,7 +26,7 @@ def test_high_watermark_waits_for_slowest_isr_member() -> None:
     assert scene.advances == [7, 10]
 
 
-def test_the_leaders_share_of_the_watermark_is_its_synced_end() -> None:
+def test_c2_the_leaders_share_of_the_watermark_is_its_synced_end() -> None:
     scene = LeaderScene()
     scene.append(10)
     scene.fetch(2, 10)
@@ -51,7 +51,7 @@ def test_min_isr_asks_for_no_more_replicas_than_there_are() -> None:
     assert not scene.leader.under_min_isr
 
 
-def test_watermark_stands_still_while_the_committed_isr_is_too_small() -> None:
+def test_d1_watermark_stands_still_while_the_committed_isr_is_too_small() -> None:
     scene = LeaderScene(isr=(1,))
     scene.write(10)
     assert scene.high_watermark == 0
@@ -63,7 +63,7 @@ def test_watermark_stands_still_while_the_committed_isr_is_too_small() -> None:
     assert scene.high_watermark == 10
 
 
-def test_watermark_waits_for_a_replica_about_to_join() -> None:
+def test_d1_watermark_waits_for_a_replica_about_to_join() -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.write(10)
     scene.fetch(3, 4)
@@ -114,7 +114,7 @@ def test_a_new_leader_commits_nothing_before_its_isr_has_fetched_in_its_epoch() 
 # D2: one change in flight, settled by the image alone.
 
 
-def test_an_expansion_in_flight_counts_for_the_watermark() -> None:
+def test_d2_an_expansion_in_flight_counts_for_the_watermark() -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.write(10)
     scene.fetch(2, 10)
@@ -129,7 +129,7 @@ def test_an_expansion_in_flight_counts_for_the_watermark() -> None:
     assert scene.high_watermark == 10
 
 
-def test_a_shrink_in_flight_still_waits_for_the_one_who_leaves() -> None:
+def test_d2_a_shrink_in_flight_still_waits_for_the_one_who_leaves() -> None:
     scene = LeaderScene()
     scene.write(10)
     scene.fetch(2, 10)
@@ -160,7 +160,7 @@ def test_who_came_while_a_change_was_in_flight_is_proposed_when_it_is_settled() 
     assert scene.proposals[-1].partition_epoch == 41
 
 
-def test_success_alone_settles_nothing() -> None:
+def test_d2_success_alone_settles_nothing() -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.fetch(3, 0)
     scene.answer(ProposalVerdict.AWAIT_IMAGE)
@@ -181,14 +181,14 @@ def test_another_change_of_the_partition_settles_the_proposal_too() -> None:
 
 
 @pytest.mark.parametrize("error", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
-def test_these_answers_revert_a_proposal(error: ErrorCode) -> None:
+def test_d2_these_answers_revert_a_proposal(error: ErrorCode) -> None:
     assert verdict_on(error) is ProposalVerdict.REVERT
 
 
 @pytest.mark.parametrize(
     "error", set(ErrorCode) - {ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED}
 )
-def test_no_other_answer_reverts_a_proposal(error: ErrorCode) -> None:
+def test_d2_no_other_answer_reverts_a_proposal(error: ErrorCode) -> None:
     assert verdict_on(error) is not ProposalVerdict.REVERT
 
 
@@ -263,7 +263,7 @@ def test_an_image_that_goes_back_is_fatal() -> None:
 # D3: joining.
 
 
-def test_joining_needs_the_watermark() -> None:
+def test_d3_joining_needs_the_watermark() -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.write(10)
     scene.fetch(2, 8)
@@ -274,7 +274,7 @@ def test_joining_needs_the_watermark() -> None:
     assert scene.proposals[0].members == (1, 2, 3)
 
 
-def test_joining_needs_the_start_of_this_epoch() -> None:
+def test_d3_joining_needs_the_start_of_this_epoch() -> None:
     scene = LeaderScene(isr=(1, 2), end=50, high_watermark=10)
     scene.fetch(3, 49)
     assert scene.proposals == []
@@ -291,7 +291,7 @@ def test_joining_needs_the_start_of_this_epoch() -> None:
     ],
     ids=["fenced", "shutting down", "another incarnation"],
 )
-def test_joining_needs_a_living_broker_of_the_epoch_that_fetches(why: object) -> None:
+def test_d3_joining_needs_a_living_broker_of_the_epoch_that_fetches(why: object) -> None:
     scene = LeaderScene(isr=(1, 2))
     scene.brokers = {**scene.brokers, 3: why}  # type: ignore[dict-item]
     scene.hear()
@@ -391,7 +391,7 @@ def test_a_member_on_its_way_out_is_left_out_of_any_proposal() -> None:
 # C3: lost data.
 
 
-def test_a_member_that_asks_for_less_than_it_confirmed_is_out_at_once() -> None:
+def test_c3_a_member_that_asks_for_less_than_it_confirmed_is_out_at_once() -> None:
     scene = LeaderScene()
     scene.write(10)
     scene.fetch(3, 10)
@@ -446,7 +446,7 @@ def test_a_replica_that_lost_data_may_fetch_its_way_back() -> None:
 # D4, D5.
 
 
-def test_the_watermark_never_goes_back() -> None:
+def test_d4_the_watermark_never_goes_back() -> None:
     scene = LeaderScene(end=10, high_watermark=10)
     scene.fetch(2, 3, epoch=200)
     scene.sync(10)
@@ -470,7 +470,7 @@ def test_produce_waits_for_the_watermark() -> None:
     assert scene.leader.produce_answer(10) is ErrorCode.NONE
 
 
-def test_produce_says_not_enough_replicas_after_append_only_for_what_is_committed() -> None:
+def test_d5_produce_says_not_enough_replicas_after_append_only_for_what_is_committed() -> None:
     scene = LeaderScene()
     scene.write(10)
     scene.fetch(2, 10)

@@ -50,7 +50,7 @@ def reconnect(scene: ReplicaScene, node_id: int) -> None:
 # The usual course.
 
 
-def test_acknowledged_records_are_synced_on_every_isr_member(world: World) -> None:
+def test_c2_acknowledged_records_are_synced_on_every_isr_member(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
     answer = scene.produce(1, b"a", b"b")
@@ -61,7 +61,7 @@ def test_acknowledged_records_are_synced_on_every_isr_member(world: World) -> No
     assert scene.consume(1) == [b"a", b"b"]
 
 
-def test_followers_learn_the_watermark_at_once(world: World) -> None:
+def test_d7_followers_learn_the_watermark_at_once(world: World) -> None:
     """D7: without another record, and long before their long poll is over."""
     scene = ReplicaScene(world)
     scene.create()
@@ -172,7 +172,7 @@ def test_what_an_old_leader_alone_had_is_cut_when_it_returns(world: World) -> No
     assert scene.nodes[1].replicas.counters.committed_records_cut == 0
 
 
-def test_two_failures_in_a_row_lose_nothing(world: World) -> None:
+def test_d6_two_failures_in_a_row_lose_nothing(world: World) -> None:
     """KIP-101, first scenario: truncation by watermark would cut a committed record here."""
     scene = ReplicaScene(world, nodes=2)
     scene.create(min_isr=1)
@@ -204,7 +204,7 @@ def test_two_failures_in_a_row_lose_nothing(world: World) -> None:
     assert values(scene, 2) == [b"a", b"b"]
 
 
-def test_logs_do_not_fork_when_epochs_were_skipped(world: World) -> None:
+def test_d6_logs_do_not_fork_when_epochs_were_skipped(world: World) -> None:
     """KIP-279: leadership moves several times, each leader keeping records of its own."""
     scene = ReplicaScene(world)
     scene.create(min_isr=1, unclean=True)
@@ -251,7 +251,7 @@ def test_an_epoch_without_records_is_forgotten_when_the_leader_never_had_it(worl
     assert values(scene, 2) == [b"a", b"b"]
 
 
-def test_no_record_is_written_twice_in_one_epoch_after_a_restart(world: World) -> None:
+def test_b1_no_record_is_written_twice_in_one_epoch_after_a_restart(world: World) -> None:
     """B1: replication factor 1 too, and although the old image still names the old leadership."""
     scene = ReplicaScene(world, nodes=1)
     scene.create(1, min_isr=1)
@@ -295,7 +295,7 @@ def test_a_leader_that_was_itself_stalled_blames_nobody(world: World) -> None:
     assert scene.nodes[1].replicas.counters.isr_shrinks == 0
 
 
-def test_nothing_is_committed_while_the_isr_is_below_its_minimum(world: World) -> None:
+def test_d1_nothing_is_committed_while_the_isr_is_below_its_minimum(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create(min_isr=2)
     scene.produce(1, b"a")
@@ -312,7 +312,7 @@ def test_nothing_is_committed_while_the_isr_is_below_its_minimum(world: World) -
     assert values(scene, 1) == [b"a", b"for the leader only"]
 
 
-def test_a_lost_answer_of_the_controller_keeps_the_change_in_flight(world: World) -> None:
+def test_d2_a_lost_answer_of_the_controller_keeps_the_change_in_flight(world: World) -> None:
     """D2: carried out or not, the image tells."""
     scene = ReplicaScene(world)
     scene.create()
@@ -358,7 +358,7 @@ def test_a_refused_joiner_does_not_hold_the_watermark_for_ever(world: World) -> 
     scene.await_isr(1, 2, 3)
 
 
-def test_a_wiped_follower_is_filled_again(world: World) -> None:
+def test_b3_a_wiped_follower_is_filled_again(world: World) -> None:
     """Hole 5: an emptied disk does not rejoin as if it held its data."""
     scene = ReplicaScene(world)
     scene.create()
@@ -379,7 +379,7 @@ def damage_log(scene: ReplicaScene, node_id: int) -> None:
         del image[len(image) // 2 :]
 
 
-def test_a_damaged_follower_is_filled_again_once_nobody_counts_on_it(world: World) -> None:
+def test_c1_a_damaged_follower_is_filled_again_once_nobody_counts_on_it(world: World) -> None:
     """C1."""
     scene = ReplicaScene(world)
     scene.create()
@@ -395,7 +395,7 @@ def test_a_damaged_follower_is_filled_again_once_nobody_counts_on_it(world: Worl
     assert len(scene.nodes[3].log()) == 10
 
 
-def test_a_damaged_log_is_never_led(world: World) -> None:
+def test_c1_a_damaged_log_is_never_led_unless_that_is_wanted(world: World) -> None:
     """C1: the only replica, and it stays offline instead of passing a shorter log for the truth."""
     scene = ReplicaScene(world, nodes=1)
     scene.create(1, min_isr=1)
@@ -489,7 +489,7 @@ def test_c1_an_unclean_election_of_a_damaged_log_takes_what_is_left(world: World
 # Power.
 
 
-def test_synced_records_survive_loss_of_power_everywhere(world: World) -> None:
+def test_c1_synced_records_survive_loss_of_power_everywhere(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
     for number in range(10):
@@ -534,7 +534,7 @@ def test_page_cache_mode_replicates_alike(world: World) -> None:
 # What clients see across leaders (D4).
 
 
-def test_no_client_sees_the_watermark_go_back(world: World) -> None:
+def test_d4_no_client_sees_the_watermark_go_back(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
 
@@ -567,7 +567,7 @@ def test_no_client_sees_the_watermark_go_back(world: World) -> None:
 # Who waits for an answer (D5).
 
 
-def test_produce_that_waits_through_a_leader_change_is_told_that_nothing_is_known(
+def test_d5_produce_that_waits_through_a_leader_change_is_told_that_nothing_is_known(
     world: World,
 ) -> None:
     scene = ReplicaScene(world)
@@ -582,7 +582,7 @@ def test_produce_that_waits_through_a_leader_change_is_told_that_nothing_is_know
     assert waiting.result().error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_produce_that_waits_while_the_isr_shrinks_times_out(world: World) -> None:
+def test_d5_produce_that_waits_while_the_isr_shrinks_times_out(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
     cut_off(scene, 2)
@@ -595,7 +595,7 @@ def test_produce_that_waits_while_the_isr_shrinks_times_out(world: World) -> Non
     assert waiting.result().error is ErrorCode.REQUEST_TIMED_OUT
 
 
-def test_a_duplicate_waits_like_the_first_copy_and_gets_its_offset(world: World) -> None:
+def test_d5_a_duplicate_waits_like_the_first_copy_and_gets_its_offset(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
     scene.produce(1, b"before")

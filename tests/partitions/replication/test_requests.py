@@ -325,7 +325,7 @@ def test_offsets_outside_the_log_are_out_of_range(
     assert fetch(scene, offset).error_code == error
 
 
-def test_an_offset_between_watermark_and_end_is_empty(scene: ReplicaScene, world: World) -> None:
+def test_d4_an_offset_between_watermark_and_end_is_empty(scene: ReplicaScene, world: World) -> None:
     """D4."""
     world.network.block(scene.nodes[1].host, scene.nodes[2].host)
     scene.produce(1, b"a", acks=1)
@@ -395,7 +395,7 @@ def test_new_consumers_are_told_where_the_leader_is(scene: ReplicaScene) -> None
 
 
 @pytest.mark.parametrize("version", [4, 12, 13, 18])
-def test_a_stranger_is_no_replica(scene: ReplicaScene, version: int) -> None:
+def test_b5_a_stranger_is_no_replica(scene: ReplicaScene, version: int) -> None:
     """B5: and nothing changes: a confirmed offset would move the watermark."""
     response = fetch_whole(scene, version=version, replica_id=2)
     assert response.responses[0].partitions[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

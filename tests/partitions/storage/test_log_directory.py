@@ -121,7 +121,7 @@ def test_unknown_keys_in_meta_properties_are_ignored() -> None:
     assert MetaProperties.decode(b"#date\n" + meta.encode() + b"more=x\n") == meta
 
 
-async def test_a_clean_stop_is_remembered_with_its_broker_epoch_once() -> None:
+async def test_c7_a_clean_stop_is_remembered_with_its_broker_epoch_once() -> None:
     disk = MemoryDisk()
     directory = await open_directory(disk)
     assert (directory.clean, directory.previous_broker_epoch) == (False, -1)
@@ -149,7 +149,7 @@ async def test_a_clean_stop_is_remembered_with_its_broker_epoch_once() -> None:
     assert (directory.clean, directory.previous_broker_epoch) == (False, -1)
 
 
-async def test_no_clean_marker_when_recovery_had_not_run() -> None:
+async def test_c7_no_clean_marker_when_recovery_had_not_run() -> None:
     """KAFKA-15375, RULES C7."""
     disk = MemoryDisk()
     directory = await open_directory(disk)

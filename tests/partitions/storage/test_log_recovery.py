@@ -154,7 +154,7 @@ async def test_a_missing_or_damaged_index_is_rebuilt(clean: bool, suffix: str, d
     "content",
     [None, b"", b"0\n1\n", b"7\n0\n", b"\xff\xfe", b"0\n1\n5 x\n", b"0\n2\n5 3\n4 9\n"],
 )
-async def test_a_missing_or_damaged_epoch_checkpoint_is_rebuilt(content: bytes | None) -> None:
+async def test_c6_a_missing_or_damaged_epoch_checkpoint_is_rebuilt(content: bytes | None) -> None:
     disk, _ = await stopped_log(12)
     path = f"{FOLDER}/leader-epoch-checkpoint"
     assert bytes(inode(disk, "leader-epoch-checkpoint").data) == b"0\n3\n0 0\n1 4\n2 8\n"
@@ -263,7 +263,7 @@ async def test_a_flipped_bit_below_the_recovery_point_is_left_to_readers() -> No
     await log.close()
 
 
-async def test_recovery_writes_the_tail_again_and_syncs_it() -> None:
+async def test_c4_recovery_writes_the_tail_again_and_syncs_it() -> None:
     disk = new_disk()
     log = await open_log(disk)
     append(log, b"a")

@@ -75,7 +75,7 @@ async def test_an_append_counts_as_synced_only_after_the_sync() -> None:
     await log.close()
 
 
-async def test_a_sync_covers_only_what_was_written_before_it_began() -> None:
+async def test_c5_a_sync_covers_only_what_was_written_before_it_began() -> None:
     disk = new_disk()
     log = await open_log(disk)
     await log.wait_synced(0)
