@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -79,76 +80,105 @@ def decode(data: bytes, errors: str = "strict") -> str:
 
 
 def read_json_lines(data: bytes) -> History:
-    """One event a line. Runs of a million operations come this way, so the usual event (a client's,
-    with the usual fields) is paired right here; `History.add_event` has the rules, and takes every
-    event that is not usual.
+    """One event a line. Runs of a million operations come this way, so lines are decoded by the
+    chunk, and the usual events (a client's, with the usual fields) are paired right here;
+    `History.add_event` has the rules, and takes every event that is not usual.
     """
     history = History()
-    loads = orjson.loads
+    start, number = 0, 1
+    while start < len(data):
+        end = data.find(b"\n", start + CHUNK) + 1 or len(data)
+        lines = data[start:end]
+        events = decoded_together(lines)
+        if events is None:
+            add_line_by_line(history, lines.splitlines(), number)
+        else:
+            done = 0
+            while (done := done + add_usual(history, events[done:])) < len(events):
+                add_decoded(history, events[done : done + 1], number + done)
+                done += 1
+        start, number = end, number + lines.count(b"\n")
+    return history
+
+
+CHUNK = 1 << 15
+"""Bytes decoded at once: large enough to be quick, small enough to stay in the cache."""
+
+
+def decoded_together(lines: bytes) -> list[Any] | None:
+    """The values of some lines, one each; None where a line is not just one value."""
+    stripped = lines.rstrip()
+    try:
+        events = orjson.loads(b"[%b]" % stripped.replace(b"\n", b","))
+    except orjson.JSONDecodeError:
+        return None
+    return events if len(events) == stripped.count(b"\n") + 1 else None
+
+
+USUAL = itemgetter("process", "type", "f", "value", "time")
+
+
+def add_usual(history: History, events: list[Any]) -> int:
+    """Pair events as long as they are usual ones; how many that were."""
     waiting = history.open_operations
     processes, functions, arguments = history.process, history.function, history.argument
     results, outcomes = history.result, history.outcome
     invoked, completed = history.invoked, history.completed
     invoke_time, complete_time = history.invoke_time, history.complete_time
     unknown, ok = Outcome.INFO.value, Outcome.OK.value
-    place = 0
-    for number, line in enumerate(data.splitlines(), 1):
-        try:
-            event = loads(line)
-            process = event["process"]
-            kind = event["type"]
-            if len(event) == USUAL_FIELDS and type(process) is int:
-                if kind == "invoke" and process not in waiting:
-                    function, value, time = event["f"], event["value"], event["time"]
-                    if value == JUST_POLL:
-                        value = JUST_POLL  # half of all arguments, and one object for them
-                    waiting[process] = len(functions)
-                    processes.append(process)
-                    functions.append(function)
-                    arguments.append(value)
-                    results.append(None)
-                    outcomes.append(unknown)
-                    invoked.append(place)
-                    completed.append(NEVER)
-                    invoke_time.append(time)
-                    complete_time.append(NEVER)
-                    place += 1
-                    continue
-                if kind == "ok" and process in waiting:
-                    index = waiting[process]
-                    if event["f"] == functions[index]:
-                        value, time = event["value"], event["time"]
-                        del waiting[process]
-                        results[index] = value
-                        outcomes[index] = ok
-                        completed[index] = place
-                        complete_time[index] = time
-                        place += 1
-                        continue
-            history.events = place
-            history.add_event(event)
-            place = history.events
-        except KeyError:
-            history.events = place
-            add_unusual(history, event, number)
-            place = history.events
-        except (orjson.JSONDecodeError, HistoryError, TypeError) as error:
-            if line.strip():
-                raise HistoryError(unreadable(error), line=number) from error
-    history.events = place
-    return history
-
-
-def add_unusual(history: History, event: Any, number: int) -> None:
-    """An event without some of the usual fields."""
+    first = place = history.events
     try:
-        history.add_event(event)
-    except HistoryError as error:
-        raise HistoryError(str(error), line=number) from error
+        for event in events:
+            process, kind, function, value, time = USUAL(event)
+            if len(event) != USUAL_FIELDS or type(process) is not int:
+                break
+            if kind == "invoke" and process not in waiting:
+                if value == JUST_POLL:
+                    value = JUST_POLL  # half of all arguments, and one object for them
+                waiting[process] = len(functions)
+                processes.append(process)
+                functions.append(function)
+                arguments.append(value)
+                results.append(None)
+                outcomes.append(unknown)
+                invoked.append(place)
+                completed.append(NEVER)
+                invoke_time.append(time)
+                complete_time.append(NEVER)
+            elif kind == "ok" and process in waiting and function == functions[waiting[process]]:
+                index = waiting.pop(process)
+                results[index] = value
+                outcomes[index] = ok
+                completed[index] = place
+                complete_time[index] = time
+            else:
+                break
+            place += 1
+    except (KeyError, TypeError):
+        pass  # fields are missing, or it is no map
+    history.events = place
+    return place - first
 
 
-def unreadable(error: Exception) -> str:
-    return "an event must be an object" if isinstance(error, TypeError) else str(error)
+def add_decoded(history: History, events: Sequence[Any], number: int) -> None:
+    """Events of any kind; `number` is the line of the first."""
+    for line, event in enumerate(events, number):
+        if not isinstance(event, dict):
+            raise HistoryError("an event must be an object", line=line)
+        try:
+            history.add_event(event)
+        except (HistoryError, TypeError, OverflowError) as error:
+            raise HistoryError(str(error), line=line) from error
+
+
+def add_line_by_line(history: History, lines: Sequence[bytes], number: int) -> None:
+    for line, text in enumerate(lines, number):
+        if text.strip():
+            try:
+                event = orjson.loads(text)
+            except orjson.JSONDecodeError as error:
+                raise HistoryError(str(error), line=line) from error
+            add_decoded(history, [event], line)
 
 
 def read_json(data: bytes) -> History:

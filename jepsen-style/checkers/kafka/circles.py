@@ -6,14 +6,15 @@ reads alone (with the order of a process or of real time) says that somebody rea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from operator import ge
 
-from ...history import NEVER
+from ..running_maximum import running_maximum
 from ..transactions.cycles import find_cycles
 from ..transactions.graph import Edge, Graph
 from ..verdict import Anomaly
-from .records import Records
+from .records import NOBODY, KeyLog, Records
 from .settings import KafkaSettings
 
 
@@ -58,71 +59,67 @@ def linear_order_exists(records: Records) -> bool:
     """
     history = records.history
     points = list(history.invoked)
-    places = [0] * len(points)
-    top = max((len(log.offsets) for log in records.keys.values()), default=0) + 1
-    written = bytearray(len(points))
-    logs = []
+    written: list[list[int]] = []
+    read: list[tuple[list[int], list[int]]] = []
     for log in records.keys.values():
-        writers = [
-            writer
-            for writer in (log.writer.get(log.value_at[offset]) for offset in log.offsets)
-            if writer is not None and records.certain[writer]
-        ]
-        logs.append((log, writers))
-        latest = -1
-        for place, writer in enumerate(writers):
-            if points[writer] < latest:
-                points[writer] = latest
-            else:
-                latest = points[writer]
-            places[writer] = place
-            written[writer] = 1
-    sources: list[list[int]] = []
-    readers: list[list[int]] = []
-    for log, _ in logs:
-        source_of, value_at = log.writer, log.value_at
-        before, after = [], []
-        for reader, offsets in log.polls:
-            # Along a log points only rise, so the highest record read decides.
-            source = source_of.get(value_at[max(offsets)])
-            if source is None:
-                if any(value_at[offset] in source_of for offset in offsets):
-                    return False
-                continue
-            if source == reader:
-                continue
+        writers = certain_writers(log, records)
+        rising = running_maximum([points[writer] for writer in writers])
+        for writer, point in zip(writers, rising, strict=True):
+            points[writer] = point
+        written.append(writers)
+    for log in records.keys.values():
+        # Along a log points only rise, so the highest record read decides.
+        sources = [log.writers[place] for place in log.highest_polled()]
+        readers = [operation for operation, _ in log.polls]
+        if NOBODY in sources:
+            return False
+        for source, reader in zip(sources, readers, strict=True):
             if points[reader] < points[source]:
                 points[reader] = points[source]
-            if not written[reader]:
-                places[reader] = top
-            before.append(source)
-            after.append(reader)
-        sources.append(before)
-        readers.append(after)
-    if any(map(ge, points, history.completed)):
+        read.append((sources, readers))
+    if any(map(ge, points, last_places(records))):
         return False
-    # Processes are sequential, so their order is real time, but for indeterminate operations.
-    if any(
-        records.certain[index] and history.completed[index] == NEVER for index in range(len(points))
-    ):
-        return False
+    if records.lone:
+        return True  # by points, then by places: nothing but the order of one log is left
+    top = max(map(len, written), default=0)
+    places = [top] * len(points)
+    for writers in written:
+        for place, writer in enumerate(writers):
+            places[writer] = place
     ranks = [point * (top + 1) + place for point, place in zip(points, places, strict=True)]
     rank = ranks.__getitem__
-    for _, writers in logs:
+    for writers in written:
         if any(map(ge, map(rank, writers), map(rank, writers[1:]))):
             return False
     return not any(
-        any(map(ge, map(rank, before), map(rank, after)))
+        before != after and ranks[before] >= ranks[after]
+        for sources, readers in read
         for before, after in zip(sources, readers, strict=True)
     )
 
 
+def last_places(records: Records) -> Sequence[int]:
+    """By operation: where something that must come after it may be invoked. For an indeterminate
+    one that is only what its own client did after giving it up.
+    """
+    history = records.history
+    if not any(map(records.certain.__getitem__, history.given_up)):
+        return history.completed
+    last = list(history.completed)
+    for index, place in history.given_up.items():
+        last[index] = place
+    return last
+
+
+def certain_writers(log: KeyLog, records: Records) -> list[int]:
+    """Who sent what is there, going up the log."""
+    if log.told and not records.uncertain:
+        return log.writers
+    certain = records.certain
+    return [writer for writer in log.writers if writer != NOBODY and certain[writer]]
+
+
 def add_write_order(graph: Graph, records: Records) -> None:
     for log in records.keys.values():
-        writers = [
-            source
-            for source in (log.writer.get(log.value_at[offset]) for offset in log.offsets)
-            if source is not None and records.certain[source]
-        ]
-        for before, after in pairwise(writers):
+        for before, after in pairwise(certain_writers(log, records)):
             graph.add(before, after, Edge.WW)

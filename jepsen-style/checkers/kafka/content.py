@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..verdict import Anomaly
-from .records import KeyLog, Records
+from .records import NOBODY, KeyLog, Records
 from .settings import KafkaSettings
 
 
@@ -44,11 +44,11 @@ def lost_writes(records: Records, settings: KafkaSettings) -> Iterator[Anomaly]:
     The bound takes first appearances and the victim last ones, so a duplicate alarms nobody.
     """
     for key, log in records.keys.items():
-        bound = furthest_read(log)
+        bound = None if log.told else furthest_read(log)
         if bound is None:
             continue
         for value, writer in log.writer.items():
-            if value in log.read_by:
+            if log.reader(value) is not None:
                 continue
             # None: nobody knows its offset, so an uncertain send stays uncertain.
             place = log.last_index(value)
@@ -68,7 +68,7 @@ def furthest_read(log: KeyLog) -> int | None:
     # Reading in order of offsets is the rule: look from the end.
     for place in range(len(log.offsets) - 1, -1, -1):
         value = log.value_at[log.offsets[place]]
-        if value in log.read_by and log.index(value) == place:
+        if log.index(value) == place and log.reader(value) is not None:
             return place
     return None
 
@@ -93,8 +93,10 @@ def last_places(log: KeyLog) -> dict[object, int]:
 def unseen(records: Records, settings: KafkaSettings) -> Iterator[Anomaly]:
     """Acknowledged, and no poll ever returned it: lost, or the last reads did not reach it."""
     for key, log in records.keys.items():
+        if log.told:
+            continue
         for value, offset in log.acked.items():
-            if value in log.read_by or excused(log, log.index_of[offset], settings):
+            if log.reader(value) is not None or excused(log, log.index_of[offset], settings):
                 continue
             yield Anomaly(
                 "unseen",
@@ -108,7 +110,7 @@ def aborted_reads(records: Records) -> Iterator[Anomaly]:
     """An ok poll returned a value whose send definitely failed."""
     for key, log in records.keys.items():
         for value, writer in log.failed.items():
-            reader = log.read_by.get(value)
+            reader = log.reader(value)
             if reader is not None and value not in log.writer:
                 yield Anomaly(
                     "G1a",
@@ -121,7 +123,14 @@ def aborted_reads(records: Records) -> Iterator[Anomaly]:
 def phantoms(records: Records) -> Iterator[Anomaly]:
     """A polled value that no client ever tried to send."""
     for key, log in records.keys.items():
-        for value, reader in log.read_by.items():
+        if log.told:
+            continue
+        polled = {
+            log.value_at[offset]: reader
+            for offset, reader in zip(log.offsets, log.readers, strict=True)
+            if reader != NOBODY
+        }
+        for value, reader in (polled | log.strays).items():
             if value not in log.writer and value not in log.failed:
                 yield Anomaly(
                     "phantom",
@@ -151,6 +160,8 @@ def precommitted_reads(records: Records) -> Iterator[Anomaly]:
 
 def intermediate_reads(records: Records) -> Iterator[Anomaly]:
     """A poll that ends amid the sends of one transaction. Kafka allows it: polls are bounded."""
+    if not records.multi:
+        return
     for key, log in records.keys.items():
         last_of = {index: values[-1] for index, values in log.sends if len(values) > 1}
         if not last_of:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
-from operator import gt
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, compress, pairwise
+from operator import gt, sub
 from typing import Any
 
 from ...history import NEVER, History, Outcome
+from ..running_maximum import running_maximum
 from ..verdict import Anomaly
 from .content import excused
-from .records import KeyLog, Records
+from .records import NOBODY, KeyLog, Records
 from .settings import KafkaSettings
 
 
@@ -35,16 +36,11 @@ def rebalanced_keys(history: History, index: int) -> frozenset[str]:
 def polls_inside(records: Records, settings: KafkaSettings) -> Iterator[Anomaly]:
     """`int-poll-skip` and `int-nonmonotonic-poll`: within one operation."""
     for key, log in records.keys.items():
-        index_of = log.index_of
-        for operation, offsets in log.polls:
-            if len(offsets) < 2:
-                continue
-            first = index_of[offsets[0]]
-            if offsets == log.offsets[first : first + len(offsets)]:
-                continue  # the rule: what the log holds, as it holds it
-            places = [index_of[offset] for offset in offsets]
+        for poll in log.jumbled:
+            operation, offsets = log.polls[poll]
             if key in rebalanced_keys(records.history, operation):
                 continue
+            places = [log.index_of[offset] for offset in offsets]
             for before, after in pairwise(places):
                 if after <= before:
                     yield poll_anomaly("int-nonmonotonic-poll", log, before, after, (operation,))
@@ -75,16 +71,15 @@ def polls_between(records: Records, settings: KafkaSettings) -> Iterator[Anomaly
     processes = history.process
     moves = position_moves(records)
     for log in records.keys.values():
-        index_of = log.index_of
         positions: dict[Any, tuple[int, int]] = {}
-        for operation, offsets in log.polls:
+        following = zip(log.polls, log.first_polled, log.last_polled, strict=True)
+        for (operation, _), after, last in following:
             process = processes[operation]
             there = positions.get(process)
-            positions[process] = (index_of[offsets[-1]], operation)
+            positions[process] = (last, operation)
             if there is None:
                 continue
             before, earlier = there
-            after = index_of[offsets[0]]
             if after == before + 1:
                 continue
             if process in moves and forgot(moves[process], log.key, earlier, operation):
@@ -105,12 +100,17 @@ def position_moves(records: Records) -> dict[Any, list[Move]]:
     """By process: its assignments, and its polls that left nobody knows where."""
     history = records.history
     moves: dict[Any, list[Move]] = {}
-    ok = Outcome.OK.value
-    for index, function in enumerate(history.function):
-        if function in ("assign", "subscribe"):
+    functions, moving = history.function, {"assign", "subscribe"}
+    # Few operations move anything: those of these functions, and those whose outcome is not OK (0).
+    everything = range(len(functions))
+    candidates: Iterable[int] = everything
+    if moving.isdisjoint(functions):
+        candidates = compress(everything, history.outcome)
+    for index in candidates:
+        if functions[index] in moving:
             kept = frozenset(history.argument[index] or ())
             moves.setdefault(history.process[index], []).append((index, kept))
-        elif history.outcome[index] != ok and asked_to_poll(history.argument[index]):
+        elif history.outcome[index] != Outcome.OK and asked_to_poll(history.argument[index]):
             moves.setdefault(history.process[index], []).append((index, frozenset()))
     return moves
 
@@ -133,7 +133,7 @@ def asked_to_poll(argument: Any) -> bool:
 def sends_inside(records: Records) -> Iterator[Anomaly]:
     """`int-nonmonotonic-send` and `int-send-skip`: between the sends of one transaction."""
     for log in records.keys.values():
-        for operation, values in log.sends:
+        for operation, values in log.sends if log.more_sends else ():
             if len(values) < 2 or not records.certain[operation]:
                 continue
             places = [place for place in map(log.index, values) if place is not None]
@@ -148,26 +148,33 @@ def sends_between(records: Records) -> Iterator[Anomaly]:
     """`nonmonotonic-send`: a process's later operation got an index not above its earlier one."""
     processes = records.history.process
     for log in records.keys.values():
+        if log.plain and each_sent_in_order(log.writers, processes):
+            continue
         latest: dict[Any, tuple[int, int]] = {}
         for operation, values in log.sends:
             if not records.certain[operation]:
                 continue
-            if len(values) == 1:
-                place = log.index(values[0])
-                if place is None:
-                    continue
-                first = last = place
-            else:
-                places = [place for place in map(log.index, values) if place is not None]
-                if not places:
-                    continue
-                first, last = min(places), max(places)
+            places = [place for place in map(log.index, values) if place is not None]
+            if not places:
+                continue
+            first, last = min(places), max(places)
             process = processes[operation]
             before = latest.get(process)
             if before is not None and first <= before[0]:
                 both = (before[1], operation)
                 yield poll_anomaly("nonmonotonic-send", log, before[0], first, both)
             latest[process] = (last, operation)
+
+
+def each_sent_in_order(writers: Sequence[int], processes: Sequence[Any]) -> bool:
+    """The quick answer for a plain log: going up it, no process's operations go back."""
+    latest: dict[Any, int] = {}
+    for writer in writers:
+        process = processes[writer]
+        if latest.get(process, NOBODY) > writer:
+            return False
+        latest[process] = writer
+    return True
 
 
 def append_order_inversions(records: Records) -> Iterator[Anomaly]:
@@ -200,12 +207,12 @@ def appended_in_order(records: Records, log: KeyLog) -> bool:
     before one below it was invoked. Says nothing where values repeat.
     """
     history = records.history
-    if log.repeated or log.conflicts:
+    if not log.plain:
         return False
-    writers = [log.writer.get(log.value_at[offset]) for offset in log.offsets]
-    known = [writer for writer in writers if writer is not None]
-    begun = accumulate(map(history.invoked.__getitem__, known), max)
-    return not any(map(gt, begun, map(history.completed.__getitem__, known)))
+    known = log.writers if log.told else [w for w in log.writers if w != NOBODY]
+    invoked, completed = history.invoked, history.completed
+    begun = running_maximum([invoked[writer] for writer in known])
+    return not any(map(gt, begun, [completed[writer] for writer in known]))
 
 
 def inverted(
@@ -231,26 +238,28 @@ def worst_realtime_lag(records: Records) -> tuple[int, str, int] | None:
     """(nanoseconds, key, operation) of the stalest poll: how long before its invocation the
     record after its last one was already known to exist. A lower bound; never a failure.
     """
-    history = records.history
+    begun, done = records.history.invoke_time, records.history.complete_time
     worst: tuple[int, str, int] | None = None
     for key, log in records.keys.items():
-        known = [NEVER] * (len(log.offsets) + 1)
-        index_of, writer, done = log.index_of, log.writer, history.complete_time
-        for value, offset in log.acked.items():
-            place, time = index_of[offset], done[writer[value]]
-            if time < known[place]:
-                known[place] = time
-        last = [index_of[offsets[-1]] for _, offsets in log.polls]
-        for (operation, _), place in zip(log.polls, last, strict=True):
+        # By index: when a client first knew of this record or of a later one.
+        if log.told and not records.uncertain:
+            known = [done[writer] for writer in log.writers]
+        else:
+            known = [NEVER] * len(log.offsets)
+            for value, offset in log.acked.items():
+                place = log.index_of[offset]
+                known[place] = min(known[place], done[log.writer[value]])
+        known.append(NEVER)
+        readers = [operation for operation, _ in log.polls]
+        for operation, place in zip(readers, log.last_polled, strict=True):
             if done[operation] < known[place]:
                 known[place] = done[operation]
         known = list(accumulate(reversed(known), min))[::-1]
-        begun = history.invoke_time
-        for (operation, _), place in zip(log.polls, last, strict=True):
-            after = known[place + 1]
-            lag = begun[operation] - after
-            if lag > 0 and (worst is None or lag > worst[0]):
-                worst = (lag, key, operation)
+        after = map(known[1:].__getitem__, log.last_polled)
+        lags = map(sub, map(begun.__getitem__, readers), after)
+        lag, operation = max(zip(lags, readers, strict=True), default=(0, NOBODY))
+        if lag > 0 and (worst is None or lag > worst[0]):
+            worst = (lag, key, operation)
     return worst
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from itertools import repeat
 from typing import Any
 
 from ...history import History, HistoryError, Outcome
 from ...history.edn import freeze
+
+NOBODY = -1
 
 
 class KeyLog:
@@ -28,15 +31,40 @@ class KeyLog:
         self.acked: dict[Hashable, int] = {}
         """Value to the offset its ok send was given."""
         self.failed: dict[Hashable, int] = {}
-        self.read_by: dict[Hashable, int] = {}
-        """Value to the first ok poll that returned it."""
+        self.strays: dict[Hashable, int] = {}
+        """Value polled at an offset that holds another one, to the first such ok poll."""
         self.polls: list[tuple[int, list[int]]] = []
         """(ok operation, the offsets it polled, in the order of delivery)."""
         self.sends: list[tuple[int, list[Hashable]]] = []
         """(ok or indeterminate operation, the values it sent, in order)."""
+        self.log_start = 0
         self.offsets: list[int] = []
         self.index_of: dict[int, int] = {}
-        self.log_start = 0
+        self.more_sends = 0
+        """How many sends were not the first of their operation to this key."""
+        self.plain = False
+        """Each value was sent once and lies at one offset: the version order tells everything."""
+        self.told = False
+        """And each record has a sender and a reader: no loss to look for, and no stranger."""
+        self.writers: list[int] = []
+        """By index: the operation that sent the record there; NOBODY for one unknown."""
+        self.readers: list[int] = []
+        """By index: the first ok poll that delivered the record there; NOBODY where none did."""
+        self.first_polled: list[int] = []
+        self.last_polled: list[int] = []
+        """By place in `polls`: the index that it delivered first, and last."""
+        self.jumbled: list[int] = []
+        """Places in `polls` that did not deliver what the log holds, as the log holds it."""
+
+    def sent(self, operation: int, value: Hashable) -> None:
+        """An operation that may have taken effect sent this value, after its others."""
+        self.writer[value] = operation
+        sends = self.sends
+        if sends and sends[-1][0] == operation:
+            sends[-1][1].append(value)
+            self.more_sends += 1
+        else:
+            sends.append((operation, [value]))
 
     def saw(self, offset: int, value: Hashable, operation: int) -> None:
         """Some client was told that this offset holds this value."""
@@ -56,6 +84,45 @@ class KeyLog:
         # A duplicate counts where it first appears, and `last_index` knows where it ends.
         for value, offsets in self.repeated.items():
             self.offset_of[value] = min(offsets)
+        sent = len(self.sends) + self.more_sends
+        self.plain = not self.repeated and not self.conflicts and sent == len(self.writer)
+        values = map(self.value_at.__getitem__, self.offsets)
+        self.writers = list(map(self.writer.get, values, repeat(NOBODY)))
+        self._number_polls()
+        self.told = self.plain and NOBODY not in self.readers and NOBODY not in self.writers
+
+    def _number_polls(self) -> None:
+        offsets, index_of = self.offsets, self.index_of
+        readers = self.readers = [NOBODY] * len(offsets)
+        for poll, (operation, polled) in enumerate(self.polls):
+            first, last = index_of[polled[0]], index_of[polled[-1]]
+            self.first_polled.append(first)
+            self.last_polled.append(last)
+            places: Iterable[int] = range(first, last + 1)
+            if polled != offsets[first : last + 1]:
+                self.jumbled.append(poll)
+                places = map(index_of.__getitem__, polled)
+            elif readers[last] != NOBODY and NOBODY not in readers[first:last]:
+                continue
+            for place in places:
+                if readers[place] == NOBODY:
+                    readers[place] = operation
+
+    def reader(self, value: Hashable) -> int | None:
+        """An ok poll that delivered the value; None when none did."""
+        first = self.offset_of.get(value)
+        for offset in self.repeated.get(value, () if first is None else (first,)):
+            reader = self.readers[self.index_of[offset]]
+            if reader != NOBODY and self.value_at[offset] == value:
+                return reader
+        return self.strays.get(value)
+
+    def highest_polled(self) -> list[int]:
+        """By place in `polls`: the highest index that it delivered."""
+        highest = list(self.last_polled)
+        for place in self.jumbled:
+            highest[place] = max(map(self.index_of.__getitem__, self.polls[place][1]))
+        return highest
 
     def index(self, value: Hashable) -> int | None:
         """The first place of a value; None when nobody knows it."""
@@ -81,11 +148,14 @@ class Records:
         self.commits: list[tuple[int, tuple[str, str], int]] = []
         self.committed: list[tuple[int, tuple[str, str], int | None]] = []
         self.assignments: list[tuple[int, str, int, str, tuple[str, ...]]] = []
+        self.lone = True
+        """Each operation is one send or some polls: no transaction of both, or of several sends."""
         self.certain = bytearray(len(history))
         """1 for operations that took effect: ok, or indeterminate with a send that was seen."""
-        self._uncertain: list[tuple[int, str, Hashable]] = []
+        self.uncertain: list[tuple[int, str, Hashable]] = []
+        """(operation, key, value) of every send without an answer."""
         self._read(history)
-        for operation, key, value in self._uncertain:
+        for operation, key, value in self.uncertain:
             if value in self.keys[key].offset_of:
                 self.certain[operation] = 1
         for log in self.keys.values():
@@ -98,77 +168,74 @@ class Records:
         return log
 
     def _read(self, history: History) -> None:
-        outcomes, results, arguments = history.outcome, history.result, history.argument
-        functions, certain = history.function, self.certain
-        ok, info = Outcome.OK.value, Outcome.INFO.value
-        for index in range(len(history)):
-            if functions[index] in ("assign", "subscribe"):
-                continue
-            outcome = outcomes[index]
-            if outcome == ok:
+        """Raises HistoryError, naming the operation, for micro-operations of another shape."""
+        functions, outcomes, certain = history.function, history.outcome, self.certain
+        ok = Outcome.OK.value
+        index, micros = 0, None
+        try:
+            for index, micros in enumerate(history.result):
+                if functions[index] in ("assign", "subscribe"):
+                    continue
+                if outcomes[index] != ok:
+                    self._not_ok(index, history.argument[index], micros)
+                    continue
                 certain[index] = 1
-                micros = results[index] or []
-                # Most operations are one fresh send or one poll of one key.
-                if len(micros) == 1 and micros[0][0] == "poll" and len(micros[0]) == 2:
-                    for key, pairs in micros[0][1].items():
+                if not micros:
+                    continue
+                # Most operations are one send, or one poll.
+                first = micros[0]
+                if len(micros) > 1:
+                    self._several(index, micros)
+                elif first[0] == "send":
+                    self._sent(index, first[1], first[2])
+                elif first[0] == "poll":
+                    for key, pairs in first[1].items() if len(first) > 1 else ():
                         self._polled(index, key, pairs)
                 else:
-                    self._ok(index, micros)
-            else:
-                self._asked(index, arguments[index] or [], failed=outcome != info)
-                # Even an aborted transaction's polls saw what they saw.
-                for micro in results[index] or ():
-                    if type(micro) is list and micro[0] == "poll" and len(micro) > 1:
-                        self._seen_only(index, micro[1])
+                    self._other(index, first)
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+            shown = shortened(micros if micros else history.argument[index])
+            raise HistoryError(f"operation {index}: cannot understand {shown} ({error})") from error
 
-    def _ok(self, index: int, micros: list[Any]) -> None:
-        sent = polled = 0
-        keys = self.keys
+    def _several(self, index: int, micros: list[Any]) -> None:
+        verbs = [micro[0] for micro in micros]
         for micro in micros:
-            try:
-                verb = micro[0]
-                if verb == "send":
-                    sent += 1
-                    key = micro[1]
-                    offset, value = micro[2]
-                    if type(value) is list:
-                        value = freeze(value)
-                    log = keys.get(key) or self.log(key)
-                    log.writer[value] = index
-                    if sent == 1:
-                        log.sends.append((index, [value]))
-                    else:
-                        append_group(log.sends, index, value)
-                    if offset is not None:
-                        log.acked[value] = offset
-                        if log.value_at.get(offset) != value:
-                            log.saw(offset, value, index)
-                elif verb == "poll":
-                    polled += 1
-                    for key, pairs in (micro[1] if len(micro) > 1 else {}).items():
-                        self._polled(index, key, pairs)
-                else:
-                    self._other(index, verb, micro)
-            except (TypeError, ValueError, IndexError, AttributeError) as error:
-                raise HistoryError(
-                    f"operation {index}: cannot understand {micro!r} ({error})"
-                ) from error
-        if sent > 1 or (sent and polled):
+            if micro[0] == "send":
+                self._sent(index, micro[1], micro[2])
+            elif micro[0] == "poll":
+                for key, pairs in (micro[1] if len(micro) > 1 else {}).items():
+                    self._polled(index, key, pairs)
+            else:
+                self._other(index, micro)
+        if verbs.count("send") > 1 or ("send" in verbs and "poll" in verbs):
             self.multi[index] = micros
+            self.lone = False
+
+    def _sent(self, index: int, key: str, answer: Any) -> None:
+        """`answer` without an offset is just the value: acknowledged, and nobody knows where."""
+        offset, value = answer if type(answer) is list else (None, answer)
+        if type(value) is list:
+            value = freeze(value)
+        log = self.keys.get(key) or self.log(key)
+        log.sent(index, value)
+        if offset is not None:
+            log.acked[value] = offset
+            if log.value_at.get(offset) != value:
+                log.saw(offset, value, index)
 
     def _polled(self, index: int, key: str, pairs: list[list[Any]]) -> None:
         log = self.keys.get(key) or self.log(key)
-        read_by, value_at = log.read_by, log.value_at
+        value_at = log.value_at
         offsets = []
         for offset, value in pairs:
             if type(value) is list:
                 value = freeze(value)
             offsets.append(offset)
-            if value not in read_by:
-                read_by[value] = index
             # Most records were seen before: this line runs for every record polled.
             if value_at.get(offset) != value:
                 log.saw(offset, value, index)
+                if value_at[offset] != value:
+                    log.strays.setdefault(value, index)
         if not offsets:
             return
         if log.polls and log.polls[-1][0] == index:
@@ -176,7 +243,8 @@ class Records:
         else:
             log.polls.append((index, offsets))
 
-    def _other(self, index: int, verb: str, micro: list[Any]) -> None:
+    def _other(self, index: int, micro: list[Any]) -> None:
+        verb = micro[0]
         if verb == "latest":
             self.latest.append((index, micro[1], micro[2]))
         elif verb == "earliest":
@@ -193,8 +261,10 @@ class Records:
         else:
             raise ValueError(f"unknown micro-operation {verb!r}")
 
-    def _asked(self, index: int, micros: list[Any], *, failed: bool) -> None:
-        for micro in micros:
+    def _not_ok(self, index: int, asked: Any, answered: Any) -> None:
+        failed = self.history.outcome[index] == Outcome.FAIL
+        self.lone = self.lone and len(asked or ()) < 2
+        for micro in asked or ():
             if micro[0] != "send":
                 if micro[0] == "commit" and not failed:
                     self.commits.append((index, (micro[1], micro[2]), micro[3]))
@@ -204,22 +274,19 @@ class Records:
             if failed:
                 log.failed[value] = index
             else:
-                log.writer[value] = index
-                append_group(log.sends, index, value)
-                self._uncertain.append((index, key, value))
-
-    def _seen_only(self, index: int, found: Any) -> None:
-        for key, pairs in (found or {}).items():
-            log = self.log(key)
-            for offset, value in pairs:
-                log.saw(offset, freeze(value), index)
-
-
-def append_group(groups: list[tuple[int, list[Hashable]]], index: int, value: Hashable) -> None:
-    if groups and groups[-1][0] == index:
-        groups[-1][1].append(value)
-    else:
-        groups.append((index, [value]))
+                log.sent(index, value)
+                self.uncertain.append((index, key, value))
+        # Even an aborted transaction's polls saw what they saw.
+        for micro in answered or ():
+            if micro[0] == "poll" and len(micro) > 1:
+                for key, pairs in (micro[1] or {}).items():
+                    for offset, value in pairs:
+                        self.log(key).saw(offset, freeze(value), index)
 
 
-__all__ = ["KeyLog", "Records"]
+def shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+__all__ = ["NOBODY", "KeyLog", "Records"]

@@ -23,11 +23,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, compress
+from itertools import compress
 from operator import ge, gt
 
 from ...history import NEVER, History, Outcome
 from ...history.edn import freeze
+from ..running_maximum import running_maximum
 from ..verdict import Anomaly, Verdict, invalid, valid
 from .certificate import Certificate, placed
 
@@ -112,11 +113,11 @@ def check_log(log: LogHistory, *, retries_duplicate: bool = False, gaps: bool = 
         return invalid(problem)
     order = in_order(appends.offset)
     offsets = sorted(appends.offset)
-    invoked = list(map(appends.invoked.__getitem__, order))
-    completed = list(map(appends.completed.__getitem__, order))
+    invoked = [appends.invoked[position] for position in order]
+    completed = [appends.completed[position] for position in order]
     for sort in (log.ends, log.empties):
         push(sort, offsets, invoked)
-    points = list(accumulate(invoked, max))
+    points = running_maximum(invoked)
     late = first_true(map(ge, points, completed))
     if late is not None:
         return stale_append(log, appends, order, points, late)
@@ -288,22 +289,19 @@ def late_end(
     ends: Column, empties: Column, offsets: list[int], points: list[int]
 ) -> Anomaly | None:
     """Reads of the end, by rising answer: each keeps what lies below, and pushes the next."""
-    asked = sorted(
-        [
-            *zip(ends.offset, ends.invoked, ends.completed, ends.number, strict=True),
-            *(
-                (offset, begin, NEVER, number)
-                for offset, begin, number in zip(
-                    empties.offset, empties.invoked, empties.number, strict=True
-                )
-            ),
-        ]
-    )
+    if empties.offset:
+        ends = copied(ends)
+        for offset, begin, number in zip(
+            empties.offset, empties.invoked, empties.number, strict=True
+        ):
+            ends.add(offset, None, begin, NEVER, number)
+    answers, invoked, completed = ends.offset, ends.invoked, ends.completed
     above = -1  # the running maximum of reads with a smaller answer
     pending = -1  # and of those with this one
     current = -1
     count = len(offsets)
-    for end, begin, done, number in asked:
+    for asked in in_order(answers):
+        end, begin = answers[asked], invoked[asked]
         # This runs for every read of the end: comparisons instead of calls of max.
         if end != current:
             current = end
@@ -315,10 +313,9 @@ def late_end(
             point = above
         if begin > point:
             point = begin
-        if point >= done:
-            return Anomaly(
-                "stale-end", f"the end was read as {end} when it was larger or smaller", (number,)
-            )
+        if point >= completed[asked]:
+            text = f"the end was read as {end} when it was larger or smaller"
+            return Anomaly("stale-end", text, (ends.number[asked],))
         if begin > pending:
             pending = begin
     return None

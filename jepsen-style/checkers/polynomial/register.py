@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from itertools import accumulate
 
 from ...history import NEVER, History
 from ..linearizability.models import Register, calls_of
 from ..linearizability.search import TimedCall
+from ..running_maximum import running_maximum
 from ..verdict import Anomaly, Verdict, invalid, unknown, valid
 from .certificate import Certificate, placed
 
@@ -95,7 +95,7 @@ def check_register_columns(
     forward = sorted(value for value in range(count) if first[value] < last[value])
     forward.sort(key=first.__getitem__)
     starts = [first[value] for value in forward]
-    ends = list(accumulate((last[value] for value in forward), max))
+    ends = running_maximum(last[value] for value in forward)
     for position in range(1, len(forward)):
         if starts[position] < ends[position - 1]:
             both = (forward[position - 1], forward[position])
@@ -156,7 +156,7 @@ def certificate_of(
         reads = sorted((p for p in members[value] if p != wrote[value]), key=invoked.__getitem__)
         order.append(wrote[value])
         order.extend(reads)
-    points = list(accumulate((invoked[p] for p in order), max))
+    points = running_maximum(invoked[p] for p in order)
     kept = [(indexes[p], point) for p, point in zip(order, points, strict=True) if indexes[p] >= 0]
     return placed([number for number, _ in kept], [point for _, point in kept])
 
