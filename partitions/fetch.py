@@ -74,6 +74,7 @@ class PartitionRead:
     """One partition of one request: the verdict, and what has been read so far."""
 
     __slots__ = (
+        "aborted",
         "asked",
         "divergence",
         "error",
@@ -97,6 +98,8 @@ class PartitionRead:
         self.next_offset = asked.fetch_offset
         self.parts: list[Buffer] = []
         self.size = 0
+        self.aborted: dict[tuple[int, int], None] = {}
+        """(producer id, first offset) of the aborted transactions in what was read."""
 
     def refuse(self, error: ErrorCode) -> None:
         self.error = error
@@ -270,6 +273,13 @@ class Fetch:
         self._slice.size += found.size
         return True
 
+    @staticmethod
+    def _note_aborted(read: PartitionRead, partition: Partition, end_offset: int) -> None:
+        """In the turn of the read: compaction may take the data and its entries away before the
+        answer leaves."""
+        for entry in partition.log.aborted_transactions(read.next_offset, end_offset):
+            read.aborted[entry.producer_id, entry.first_offset] = None
+
     def _limit(self, partition: Partition) -> int:
         if self._replica_id >= 0:
             return partition.log.log_end_offset
@@ -389,8 +399,7 @@ class Fetch:
             data.high_watermark = partition.high_watermark
             data.last_stable_offset = partition.last_stable_offset
             data.log_start_offset = partition.log.log_start_offset
-            if not self._read_committed:
-                data.aborted_transactions = None
+            data.aborted_transactions = self._aborted_transactions(read)
         if read.preferred_reader is not None:
             data.preferred_read_replica = read.preferred_reader
         if read.divergence is not None:
@@ -398,6 +407,17 @@ class Fetch:
                 epoch=read.divergence.epoch, end_offset=read.divergence.end_offset
             )
         return data
+
+    def _aborted_transactions(
+        self, read: PartitionRead
+    ) -> list[PartitionData.AbortedTransaction] | None:
+        """A reader of everything asks for none; one of committed data always gets a list."""
+        if not self._read_committed:
+            return None
+        return [
+            PartitionData.AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset in read.aborted
+        ]
 
     @staticmethod
     def _has_news(read: PartitionRead, data: PartitionData) -> bool:

@@ -48,7 +48,7 @@ from .log_config import LogConfig
 from .offset_lookup import find_by_timestamp, find_max_timestamp
 from .open_files import OpenFiles
 from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
-from .producer_states import Origin, ProducerStates
+from .producer_states import Origin, ProducerSnapshot, ProducerStates
 from .recovery import Recovered, recover
 from .retention import Outlived, outlived
 from .segment import Segment
@@ -130,7 +130,7 @@ class PartitionLog:
         self._flush_scheduled = False
         self._sealed: list[Segment] = []
         """Rolled, not yet synced."""
-        self._snapshots: list[tuple[int, bytes]] = []
+        self._snapshots: list[tuple[int, ProducerSnapshot]] = []
         self._directory_changes = 0
         self._directory_synced = 0
         self._notified_offset = self.synced_offset
@@ -380,7 +380,7 @@ class PartitionLog:
             raise StorageFailed(f"{self}: no new segment at {base_offset}: {error}") from error
         self._draw_jitter(segment)
         self._sealed.append(self._active)
-        self._snapshots.append((base_offset, self.producers.snapshot()))
+        self._snapshots.append((base_offset, self.producers.capture()))
         self._directory_changes += 1
         self._use_segments([*self._segments, segment])
         return segment
@@ -608,8 +608,8 @@ class PartitionLog:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """What a read_committed consumer may read up to; the high watermark while no transaction
-        is open."""
-        return self.producers.last_stable_offset(high_watermark)
+        is open. One whose head was deleted is still open, but nothing below the start is read."""
+        return max(self.producers.last_stable_offset(high_watermark), self.log_start_offset)
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """What a reader of committed data must know who has just read [start_offset, end_offset):
@@ -863,7 +863,14 @@ class PartitionLog:
             # Only the end of the list has changed meanwhile.
             self._use_segments([*self._segments[:first], *new, *self._segments[first + len(old) :]])
             await carry_out_swap(old, new, self._disk, self._deletes.condemn)
+            self._remove_snapshots({s.base_offset for s in old} - {s.base_offset for s in new})
             return True
+
+    def _remove_snapshots(self, offsets: set[int]) -> None:
+        """Those of segments that are gone; the start of the log needs the others only."""
+        for offset in snapshot_offsets(self._disk, self.directory):
+            if offset in offsets:
+                self._disk.remove(snapshot_path(self.directory, offset))
 
     def _place_of(self, segments: list[Segment]) -> int | None:
         """Number of the first of `segments`, when they stand side by side in the log."""
@@ -886,7 +893,7 @@ class PartitionLog:
             self._try_write()
             if self.damage is None:
                 self._sealed.append(self._active)
-                self._snapshots.append((self.log_end_offset, self.producers.snapshot()))
+                self._snapshots.append((self.log_end_offset, self.producers.capture()))
                 self._directory_changes += 1
                 round_ = self._round(sync_active=True)
                 await self._commit.run_once(round_)

@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 
-from ...seam import Disk, read_file
+from ...seam import Disk, offload, read_file
 from ...wire.records import BatchHeader
 from .batch_scan import PlacedBatch
 from .control_marker import marker_of
@@ -26,6 +26,9 @@ SNAPSHOT_SUFFIX = ".snapshot"
 
 WINDOW_REFILL_BYTES = 16 << 20
 """How far below a snapshot windows are refilled: what a client may still retry is young."""
+
+INLINE_BYTES = 64 << 10
+"""Snapshots up to here, 1,400 producers, are decoded on the loop."""
 
 SLICE_BATCHES = 500
 """Batches walked between two turns of the loop (RULES F1)."""
@@ -67,7 +70,7 @@ async def rebuild_producers(
     what they counted), or that belong to no segment any more are removed.
     """
     unknown = [segment.base_offset for segment in segments if not segment.transactions.known]
-    states = _newest_snapshot(disk, directory, min([end_offset, *unknown]), end_offset)
+    states = await _newest_snapshot(disk, directory, min([end_offset, *unknown]), end_offset)
     if states is None:
         states = ProducerStates(segments[0].base_offset)
     else:
@@ -86,7 +89,7 @@ async def rebuild_producers(
     return states
 
 
-def _newest_snapshot(
+async def _newest_snapshot(
     disk: Disk, directory: str, limit: int, end_offset: int
 ) -> ProducerStates | None:
     """The newest whole one at or below `limit`."""
@@ -96,11 +99,17 @@ def _newest_snapshot(
             continue
         if offset <= limit:
             try:
-                return ProducerStates.load(read_file(disk, path), offset)
+                return await _load(read_file(disk, path), offset)
             except SnapshotDamaged as damage:
                 logger.warning("%s is damaged (%s): the one before it is used", path, damage)
         disk.remove(path)
     return None
+
+
+async def _load(data: bytes, offset: int) -> ProducerStates:
+    if len(data) <= INLINE_BYTES:
+        return ProducerStates.load(data, offset)
+    return await offload(lambda: ProducerStates.load(data, offset))
 
 
 async def _store_transactions(segments: Sequence[Segment]) -> None:

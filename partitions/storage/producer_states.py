@@ -15,12 +15,12 @@ Entries are immutable values, so that taking back an append is putting the old v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from struct import Struct
 from typing import NamedTuple
 
-from ...seam import Buffer
+from ...seam import Buffer, frozen
 from ...seam.checksum import crc32c
 from ...wire import ErrorCode
 from .errors import RecordsRejected
@@ -142,6 +142,39 @@ class Undo(NamedTuple):
 
     producer_id: int
     entry: ProducerEntry | None
+
+
+@frozen
+class ProducerSnapshot:
+    """The state at one offset."""
+
+    entries: Mapping[int, ProducerEntry]
+
+    def encode(self) -> bytes:
+        """A `.snapshot` file; of the window only the newest batch is kept (Kafka's format).
+
+        version int16 1 | checksum uint32 of all that follows | count int32, then of each
+        producer: id int64, epoch int16, last sequence int32, last offset int64, offset delta
+        int32, timestamp int64, coordinator epoch int32, first offset of the open transaction
+        int64
+        """
+        parts = []
+        for producer_id, entry in sorted(self.entries.items()):
+            last = entry.batches[-1] if entry.batches else None
+            parts.append(
+                _SNAPSHOT_ENTRY.pack(
+                    producer_id,
+                    entry.producer_epoch,
+                    last.last_sequence if last else NO_SEQUENCE,
+                    last.last_offset if last else NO_OFFSET,
+                    last.offset_delta if last else 0,
+                    entry.last_timestamp_ms,
+                    entry.coordinator_epoch,
+                    entry.transaction_first_offset,
+                )
+            )
+        checked = len(parts).to_bytes(4, "big") + b"".join(parts)
+        return SNAPSHOT_VERSION.to_bytes(2, "big") + crc32c(checked).to_bytes(4, "big") + checked
 
 
 class ProducerStates:
@@ -352,25 +385,14 @@ class ProducerStates:
 
     # Snapshot files.
 
+    def capture(self) -> ProducerSnapshot:
+        """The state now, to be written later. Entries never change, so a copy of the table is all
+        it takes: a roll stands in the way of an append (KAFKA-15046)."""
+        return ProducerSnapshot(dict(self._entries))
+
     def snapshot(self) -> bytes:
-        """A `.snapshot` file; of the window only the newest batch is kept (Kafka's format)."""
-        parts = []
-        for producer_id, entry in sorted(self._entries.items()):
-            last = entry.batches[-1] if entry.batches else None
-            parts.append(
-                _SNAPSHOT_ENTRY.pack(
-                    producer_id,
-                    entry.producer_epoch,
-                    last.last_sequence if last else NO_SEQUENCE,
-                    last.last_offset if last else NO_OFFSET,
-                    last.offset_delta if last else 0,
-                    entry.last_timestamp_ms,
-                    entry.coordinator_epoch,
-                    entry.transaction_first_offset,
-                )
-            )
-        checked = len(parts).to_bytes(4, "big") + b"".join(parts)
-        return SNAPSHOT_VERSION.to_bytes(2, "big") + crc32c(checked).to_bytes(4, "big") + checked
+        """A `.snapshot` file."""
+        return self.capture().encode()
 
     @classmethod
     def load(cls, data: Buffer, map_end_offset: int) -> ProducerStates:
