@@ -514,7 +514,7 @@ class Partition:
         if state is not self.follower or self._cuts_running:
             return False
         if records is not None and len(records):
-            self.log.append_as_follower(records)
+            self.log.append_as_follower(records, committed=leader_high_watermark)
         # After the append: the watermark in the answer may cover what came with it.
         if state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset):
             self._on_watermark_moved()

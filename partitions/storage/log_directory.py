@@ -250,6 +250,7 @@ class LogDirectory:
             clean=self.clean and key in self._unopened,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_start_offsets.get(key, 0),
+            compacted=key in self._cleaned_offsets,
             files=self._files,
             rng=self._rng,
             before_truncation=lambda recovery_point, log_start_offset: self._before_truncation(

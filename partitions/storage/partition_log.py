@@ -51,7 +51,7 @@ from .producer_recovery import producer_batch, rebuild_producers, snapshot_offse
 from .producer_states import Origin, ProducerSnapshot, ProducerStates
 from .recovery import Recovered, recover
 from .retention import Outlived, outlived
-from .segment import Segment
+from .segment import MAX_RELATIVE_OFFSET, Segment
 from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
 from .transaction_index import AbortedTransaction, aborted_in
@@ -171,13 +171,15 @@ class PartitionLog:
         clean: bool = False,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        compacted: bool = False,
         files: OpenFiles | None = None,
         rng: Random | None = None,
         before_truncation: BeforeTruncation | None = None,
     ) -> PartitionLog:
         """Recover what is in `directory` (which exists) and open it; an empty one begins anew.
 
-        `recovery_point` and `log_start_offset` come from the checkpoints. Look at `damage` before
+        `recovery_point`, `log_start_offset` and whether the log was ever `compacted` come from the
+        checkpoints. Look at `damage` before
         the replica takes up its old place.
         """
         files = files or OpenFiles(disk)
@@ -189,6 +191,7 @@ class PartitionLog:
             clean=clean,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            compacted=compacted,
             now_ms=clock.now_ms(),
         )
         end_offset = recovered.segments[-1].next_offset
@@ -302,16 +305,19 @@ class PartitionLog:
             duplicate=True,
         )
 
-    def append_as_follower(self, records: Buffer) -> Appended | None:
+    def append_as_follower(self, records: Buffer, *, committed: int = 0) -> Appended | None:
         """Append the whole batches in `records`, as the leader sent them; a batch cut off at the
         end is left out. None when there is no whole batch.
+
+        `committed`: the leader's watermark. Below it compaction may have left gaps, also in a topic
+        that is not compacted any more.
 
         `records` must stay unchanged until the next turn of the loop. Raises CorruptBatch or
         OffsetGap; then nothing was appended. StorageFailed: perhaps the first ones were,
         `log_end_offset` tells.
         """
         self._check_writable()
-        headers = self._check_fetched(records)
+        headers = self._check_fetched(records, committed)
         if not headers:
             return None
         now_ms = self._clock.now_ms()
@@ -322,7 +328,7 @@ class PartitionLog:
             data = view[position : position + size]
             segment = self._active
             if segment.must_roll_before(size, header.last_offset, header.max_timestamp, now_ms):
-                segment = self._roll(header.base_offset, now_ms)
+                segment = self._roll_to(header, now_ms)
             self._held.hold(segment, (data,), size)
             self._account(
                 segment, header, header.base_offset, header.partition_leader_epoch, size, data
@@ -338,7 +344,14 @@ class PartitionLog:
             size=position,
         )
 
-    def _check_fetched(self, records: Buffer) -> list[BatchHeader]:
+    def _roll_to(self, header: BatchHeader, now_ms: int) -> Segment:
+        """The new segment begins where the old one ends, not at a gap behind it: then a segment
+        that is missing is told from one that compaction emptied."""
+        reach = header.last_offset - self.log_end_offset
+        near = reach <= MAX_RELATIVE_OFFSET and self.log_end_offset > self._active.base_offset
+        return self._roll(self.log_end_offset if near else header.base_offset, now_ms)
+
+    def _check_fetched(self, records: Buffer, committed: int) -> list[BatchHeader]:
         headers: list[BatchHeader] = []
         view = memoryview(records)
         position, expected = 0, self.log_end_offset
@@ -355,7 +368,9 @@ class PartitionLog:
             if header.last_offset_delta < 0:
                 raise CorruptBatch(f"batch at {header.base_offset} ends at {header.last_offset}")
             # Compaction leaves gaps in the leader's log, nothing else does.
-            gap_allowed = self.config.compact and header.base_offset > expected
+            gap_allowed = header.base_offset > expected and (
+                self.config.compact or header.base_offset <= committed
+            )
             if header.base_offset != expected and not gap_allowed:
                 raise OffsetGap(expected=expected, found=header.base_offset)
             headers.append(header)

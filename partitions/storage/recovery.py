@@ -65,11 +65,25 @@ async def recover(
     recovery_point: int,
     log_start_offset: int,
     now_ms: int,
+    compacted: bool = False,
 ) -> Recovered:
-    """Open the segments in `directory`; when there are none, an empty one is made."""
+    """Open the segments in `directory`; when there are none, an empty one is made.
+
+    `compacted`: it was compacted once, whatever the topic's policy is now. Then a segment may end
+    before the next one begins.
+    """
     tidied = await LeftOvers(directory, disk=disk, files=files, config=config).tidy()
     return await _Recovery(
-        directory, disk, files, config, clean, recovery_point, log_start_offset, now_ms, tidied
+        directory,
+        disk,
+        files,
+        config,
+        clean,
+        recovery_point,
+        log_start_offset,
+        now_ms,
+        tidied,
+        compacted or config.compact,
     ).run()
 
 
@@ -85,6 +99,7 @@ class _Recovery:
         log_start_offset: int,
         now_ms: int,
         tidied: bool,
+        compacted: bool,
     ) -> None:
         self._directory = directory
         self._disk = disk
@@ -95,6 +110,7 @@ class _Recovery:
         self._log_start_offset = log_start_offset
         self._now_ms = now_ms
         self._directory_changed = tidied
+        self._compacted = compacted
         self._segments: list[Segment] = []
         self._damage: Damage | None = None
         self._parked: list[int] = []
@@ -175,7 +191,7 @@ class _Recovery:
         if scan.fault is not None or end_offset > self._recovery_point:
             return False
         if next_base is not None:
-            if end_offset != next_base and not (self._config.compact and end_offset < next_base):
+            if end_offset != next_base and not (self._compacted and end_offset < next_base):
                 return False
             end_offset = next_base
         segment.rescan_tail()
@@ -212,7 +228,10 @@ class _Recovery:
         self, header: BatchHeader, expected: int, next_base: int | None
     ) -> str | None:
         found = header.base_offset
-        if found < expected or (found > expected and not self._config.compact):
+        # A gap upwards is what compaction leaves, here or on the leader that this was copied from,
+        # also when the topic is not compacted any more. Bytes lost between two batches would not
+        # leave the second one where the first ends.
+        if found < expected:
             return f"offset {found} where {expected} must be"
         if next_base is not None and header.next_offset > next_base:
             return f"offset {header.last_offset} reaches into the segment at {next_base}"
@@ -240,7 +259,7 @@ class _Recovery:
         end_offset = self._end_offset
         if later_bases:
             gap = later_bases[0] != end_offset and not (
-                self._config.compact and later_bases[0] > end_offset
+                self._compacted and later_bases[0] > end_offset
             )
             if not gap:
                 return False
