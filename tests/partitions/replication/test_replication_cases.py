@@ -27,6 +27,7 @@ def world() -> Iterator[World]:
 
 
 def values_in(data: FetchResponse.FetchableTopicResponse.PartitionData) -> list[bytes]:
+    assert data.records is None or isinstance(data.records, list)
     return [
         record.value or b""
         for part in data.records or []
