@@ -16,6 +16,7 @@ from .driver import Driver, Proposal
 from .engine_snapshots import align
 from .feed import Feed
 from .feed_messages import FEED_SERVICE
+from .fixed_voters import hold_to_voters
 from .guards import ALL_GUARDS, GuardContext, GuardFactory, PinnedDirectories
 from .handshake import Credential
 from .interface import OnRole, Outcome, PeerStatus, RaftStatus, Role, StateMachine, Unknown
@@ -93,11 +94,13 @@ class RaftLog:
     async def start(self) -> None:
         """Recover from disk, load the newest snapshot and take part.
 
-        Raises Fatal when the disk holds damage or the engine is not the pinned one.
+        Raises Fatal when the disk holds damage or another set of voters, or the engine is not the
+        pinned one.
         """
         engine_globals.install()
         store = SnapshotStore(self._disk, self._directory, kept=self._settings.snapshots_kept)
         store.open()
+        await hold_to_voters(self._disk, self._directory, self._voters)
         journal = await Journal.open(
             self._disk,
             self._directory,
