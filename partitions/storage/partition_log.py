@@ -844,7 +844,8 @@ class PartitionLog:
         """Put `new` in the place of `old`, durably; a crash leaves the one or the other whole.
 
         `old`: neighbours among `synced_segments`; `new`: at least one, in state CLEANED, the first
-        with the base offset of the first of `old`, none reaching beyond the last. False, and `new`
+        with the base offset of the first of `old`, the last with a batch, be it empty, that ends
+        where `old` end: recovery knows by it that nothing is torn off. False, and `new`
         is removed, when `old` are not all there any more: retention or a cut came first. OSError:
         nothing was decided, `new` is removed, too.
         """

@@ -191,7 +191,7 @@ class _Recovery:
         if scan.fault is not None or end_offset > self._recovery_point:
             return False
         if next_base is not None:
-            if end_offset != next_base and not (self._compacted and end_offset < next_base):
+            if end_offset != next_base and not self._may_end_early(end_offset, next_base):
                 return False
             end_offset = next_base
         segment.rescan_tail()
@@ -237,6 +237,12 @@ class _Recovery:
             return f"offset {header.last_offset} reaches into the segment at {next_base}"
         return None
 
+    def _may_end_early(self, end_offset: int, next_base: int) -> bool:
+        """Compaction may have taken a segment's last batches: Kafka's does, ours leaves the header
+        of the very last. It works on what is synced only, so beyond the recovery point a segment
+        that ends before the next one begins was torn, in a compacted log, too."""
+        return self._compacted and end_offset < next_base <= self._recovery_point
+
     def _on_fault(self, segment: Segment, size: int, fault: str) -> None:
         position, offset = segment.size, segment.next_offset
         if offset < self._recovery_point:
@@ -258,10 +264,8 @@ class _Recovery:
         """Whether the log ends with the segment just opened, although files for more are there."""
         end_offset = self._end_offset
         if later_bases:
-            gap = later_bases[0] != end_offset and not (
-                self._compacted and later_bases[0] > end_offset
-            )
-            if not gap:
+            next_base = later_bases[0]
+            if next_base == end_offset or self._may_end_early(end_offset, next_base):
                 return False
         if end_offset < self._recovery_point:
             segment = self._segments[-1]

@@ -197,7 +197,7 @@ class CleaningRound:
                 producer_id: LastOfProducer(entry.last_data_offset, entry.producer_epoch)
                 for producer_id, entry in log.producers.entries().items()
             },
-            end_offset=self._target.end_offset,
+            end_offset=group[-1].next_offset,
         )
         made = Segment.create(
             log.directory,

@@ -113,12 +113,28 @@ async def test_a_log_once_compacted_opens_when_its_topic_is_no_longer(layout: st
     held = contents(log)
     await log.close()
     for clean in (True, False):
-        log = await open_log(
-            disk, NOT_ANY_MORE, clean=clean, recovery_point=20 if clean else 0, compacted=True
-        )
+        log = await open_log(disk, NOT_ANY_MORE, clean=clean, recovery_point=20, compacted=True)
         assert log.damage is None
         assert contents(log) == held
         await log.close()
+
+
+async def test_in_a_compacted_log_too_what_was_not_synced_may_be_torn() -> None:
+    """A gap beyond the recovery point was never compaction's work."""
+    disk = new_disk()
+    log = await open_log(disk, COMPACTED)
+    for number in range(12):
+        append(log, b"%d" % number + bytes(60), key=b"k")
+    await log.wait_synced(12)
+    held, bases = contents(log), log.segment_base_offsets
+    await log.close()
+    first = disk.open(f"{FOLDER}/{bases[0]:020d}.log")
+    first.write_at(0, bytes(first.size()))
+    log = await open_log(disk, COMPACTED, compacted=True)
+    assert contents(log) == []
+    assert log.log_end_offset == 0
+    await log.close()
+    assert held
 
 
 async def test_a_missing_segment_is_damage_where_nothing_was_ever_compacted() -> None:
