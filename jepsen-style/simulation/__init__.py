@@ -17,7 +17,7 @@ Not simulated: TLS, UDP, files outside the host's disk, threads other than `offl
 from .clock import SimClock
 from .dice import stream
 from .disk import SimDisk
-from .drive import DiskCall, Drive, Keep
+from .drive import DiskCall, DiskChange, Drive, Keep
 from .errors import Deadlock, HostFailed, NotReached, SimEscape, SimKilled, WatchdogExpired
 from .host import Host
 from .link import Link
@@ -29,6 +29,7 @@ from .world import World
 __all__ = [
     "Deadlock",
     "DiskCall",
+    "DiskChange",
     "Drive",
     "Host",
     "HostFailed",

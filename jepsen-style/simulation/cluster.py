@@ -50,8 +50,8 @@ class Cluster:
         self.hosts = {number: world.host(f"n{number}") for number in range(1, nodes + 1)}
         self._voters = nodes if voters is None else voters
         self._settings = {**LOCAL_SETTINGS, **(settings or {})}
-        self._client_host = world.host("client")
-        self._client_host.start(_idle)
+        self.client_host = world.host("client")
+        self.client_host.start(_idle)
 
     def config(self, number: int) -> NodeConfig:
         name = self.hosts[number].name
@@ -79,19 +79,24 @@ class Cluster:
             if not host.alive:
                 host.start(partial(_node, config=self.config(number)))
 
+    @property
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """Where clients find the nodes."""
+        return {number: (host.name, KAFKA_PORT) for number, host in self.hosts.items()}
+
     def client(self) -> KafkaClient:
         """To be used inside `run` only."""
-        return KafkaClient({n: (host.name, KAFKA_PORT) for n, host in self.hosts.items()})
+        return KafkaClient(self.addresses)
 
     def run(
         self, work: Callable[[KafkaClient], Coroutine[Any, Any, T]], *, within: float = 60.0
     ) -> T:
         """Run `work` with a client of its own on the client host, and return its result."""
-        return self.world.call(self._client_host, self._with_client(work), within=within)
+        return self.world.call(self.client_host, self._with_client(work), within=within)
 
     def spawn(self, work: Callable[[KafkaClient], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
         """As `run`, without waiting."""
-        return self._client_host.spawn(self._with_client(work))
+        return self.client_host.spawn(self._with_client(work))
 
     async def _with_client(self, work: Callable[[KafkaClient], Coroutine[Any, Any, T]]) -> T:
         client = self.client()

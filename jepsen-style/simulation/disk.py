@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...seam import Buffer, Disk, DiskLock, DiskLocked, Fatal, File
 from .dice import stream
-from .drive import DirectoryNode, DiskCall, Drive, FileNode
+from .drive import DirectoryNode, DiskCall, DiskChange, Drive, FileNode
 from .errors import SimKilled
 from .virtual_threads import VirtualThreads
 
@@ -30,7 +30,7 @@ class SimDisk:
 
     def __init__(self, drive: Drive, host: Host) -> None:
         self.drive = drive
-        self._host = host
+        self.host = host
         self._loop = host.loop
         self._dice = stream(host.world.seed, f"disk:{host.name}:{host.incarnation}")
         self._threads = VirtualThreads(host.loop, SYNC_THREADS, self._dice)
@@ -49,7 +49,7 @@ class SimDisk:
     ) -> None:
         """Count, charge and trace a call before its effect; it may fail or be the last one."""
         self._fence()
-        host = self._host
+        host = self.host
         host.spend(cost)
         host.world.trace.disk(host.world.now, host.number, kind, path, position, data, size)
         self.inject(kind, path, size)
@@ -66,7 +66,7 @@ class SimDisk:
             raise SimKilled
 
     def now_ms(self) -> int:
-        return int(self._host.wall_time() * 1000)
+        return int(self.host.wall_time() * 1000)
 
     # seam.Disk
 
@@ -104,14 +104,18 @@ class SimDisk:
     def rename(self, source: str, target: str) -> None:
         self.enter(f"rename {source} to", target, NAME_CHANGE_S)
         self.drive.rename(source, target)
+        self.drive.changed(DiskChange(source, renamed=True))
+        self.drive.changed(DiskChange(target, renamed=True))
 
     def remove(self, path: str) -> None:
         self.enter("remove", path, NAME_CHANGE_S)
         self.drive.remove(path)
+        self.drive.changed(DiskChange(path, renamed=True))
 
     def remove_tree(self, path: str) -> None:
         self.enter("remove_tree", path, NAME_CHANGE_S)
         self.drive.remove_tree(path)
+        self.drive.changed(DiskChange(path, renamed=True))
 
     async def sync_dir(self, path: str) -> None:
         self.enter("sync_dir", path, SYSCALL_S)
@@ -166,6 +170,7 @@ class SimFile:
         fitting = data[: max(0, len(data) - missing)] if missing else data
         if fitting:
             self._node.write(position, fitting)
+            self._disk.drive.changed(DiskChange(self._path, position, len(fitting)))
             self._node.modified_ms = self._disk.now_ms()
         if missing:
             raise self._error(errno.ENOSPC)
@@ -185,6 +190,7 @@ class SimFile:
     def truncate(self, size: int) -> None:
         self._enter("truncate", size=size)
         self._node.resize(size)
+        self._disk.drive.changed(DiskChange(self._path, size))
         self._node.modified_ms = self._disk.now_ms()
 
     def preallocate(self, size: int) -> None:

@@ -54,6 +54,19 @@ class DiskCall:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskChange:
+    """What a process has just done to a file or its name."""
+
+    path: str
+    position: int = 0
+    """Where a write began, or the size to which a file was cut."""
+    written: int = 0
+    """Bytes; 0 for a cut."""
+    renamed: bool = False
+    """Names at or below `path` have changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Write:
     position: int
     data: bytes
@@ -201,6 +214,8 @@ class Drive:
     """Middle of the range from which the duration of a sync is drawn."""
     on_call: Callable[[DiskCall], None] | None = None
     """Sees every call before its effect. May raise OSError, or kill the host: a crash point."""
+    on_change: Callable[[DiskChange], None] | None = None
+    """Sees every change of the cached image after it was made. Must not raise."""
     calls: int = 0
     root: DirectoryNode = field(default_factory=DirectoryNode)
     _name_changes: list[_NameChange] = field(default_factory=list)
@@ -311,6 +326,10 @@ class Drive:
         for link in links:
             link.apply(link.directory.entries)
         self._name_changes.append(_NameChange(links))
+
+    def changed(self, change: DiskChange) -> None:
+        if self.on_change is not None:
+            self.on_change(change)
 
     # Durability
 

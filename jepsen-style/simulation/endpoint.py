@@ -68,6 +68,9 @@ class Endpoint:
         return WINDOW_BYTES - self._in_flight
 
     def send_data(self, data: bytes) -> None:
+        on_send = self.network.on_send
+        if on_send is not None and not on_send(self, data):
+            return
         self._in_flight += len(data)
         self._send(Segment(Kind.DATA, data))
 

@@ -189,6 +189,13 @@ class Host:
         spent = self.loop.spent if self.alive else 0.0
         return EPOCH_S + (self.world.now + spent) * self.rate + self.wall_offset
 
+    def set_rate(self, rate: float) -> None:
+        """From now on the monotonic clock runs this fast. Timers that are set keep their time."""
+        self.world.note(f"rate {self.name} {rate}")
+        self.monotonic_origin += self.world.now * (self.rate - rate)
+        self.wall_offset += self.world.now * (self.rate - rate)
+        self.rate = rate
+
     def step_wall_clock(self, seconds: float) -> None:
         """Somebody sets the clock. The monotonic clock does not notice."""
         self.world.note(f"wall clock {self.name} {seconds:+}")

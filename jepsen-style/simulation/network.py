@@ -54,6 +54,8 @@ class Network:
         self.defaults = LinkDefaults()
         self.endpoints: dict[Endpoint, None] = {}
         """Open ends of living processes, in order of birth."""
+        self.on_send: Callable[[Endpoint, bytes], bool] | None = None
+        """Sees all data that leaves an end; False: it is swallowed without a word."""
         self._links: dict[tuple[str, str], Link] = {}
         self._servers: dict[tuple[str, int], SimServer] = {}
         self._last_port = FIRST_EPHEMERAL_PORT

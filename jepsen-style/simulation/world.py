@@ -75,6 +75,8 @@ class World:
         self.callbacks = 0
         self.on_host_ended: Callable[[Host, BaseException | None], None] | None = None
         """Called when a process ends by itself. Without it an exception fails the run."""
+        self.on_turn: Callable[[Host], None] | None = None
+        """Called after every turn of a host: where invariants are looked at. Must not raise."""
         self._watchdog = Watchdog(wall_limit_s)
         self._dice = stream(seed, "turns")
         self._heap: list[tuple[float, int, Handle | WorldEvent]] = []
@@ -288,6 +290,8 @@ class World:
             loop.in_turn = False
             loop.busy_until = self.now + TURN_COST_S + count * CALLBACK_COST_S + loop.spent
             loop.spent = 0.0
+        if self.on_turn is not None:
+            self.on_turn(loop.host)
 
     def _drop_cancelled(self) -> None:
         heap = self._heap

@@ -1,0 +1,16 @@
+"""The clients whose histories are judged: asyncio only, and no line shared with `wire`.
+
+Were the codec shared, a mistake in it would be made on both sides and never show. It speaks the
+last versions before the flexible ones, which is little to write and what old clients speak, too.
+`connection` frames requests, `requests` and `batches` know the bytes, `cluster` finds leaders and
+tells *did not happen* from *may have happened*, `producer` and `consumer` do the work and write the
+history.
+"""
+
+from .cluster import ClusterClient
+from .consumer import Consumer
+from .journal import Journal, Witness
+from .producer import Producer
+from .requests import TopicPartition
+
+__all__ = ["ClusterClient", "Consumer", "Journal", "Producer", "TopicPartition", "Witness"]

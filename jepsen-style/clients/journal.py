@@ -1,0 +1,104 @@
+"""Where clients write down what they did: a history, and a witness who looks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, Protocol
+
+from ..history import History, Outcome, outcome_of_error
+from .requests import TopicPartition
+
+
+class Witness(Protocol):
+    """Hears of every promise in the moment in which a client does."""
+
+    def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        """`acks=all` was answered: the record is committed."""
+        ...
+
+    def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        """A consumer was given the record: it is committed."""
+        ...
+
+    def violation(self, text: str) -> None:
+        """A client saw what may never be."""
+        ...
+
+
+class Journal:
+    """Writes Jepsen's Kafka operations; `now_ns` is the one clock of the harness."""
+
+    def __init__(self, now_ns: Callable[[], int], witness: Witness) -> None:
+        self.history = History()
+        self.witness = witness
+        self.acknowledged = 0
+        """Records."""
+        self.acknowledged_in: dict[str, int] = {}
+        """The same by partition."""
+        self._now_ns = now_ns
+        self._processes = count()
+
+    def process(self) -> int:
+        """A new one; also for a client whose last operation ended unknown, since it may take
+        effect behind whatever that client does next."""
+        return next(self._processes)
+
+    def sending(self, process: int, partition: TopicPartition, values: Sequence[str]) -> None:
+        sends = [["send", partition.key, value] for value in values]
+        self.history.invoke(process, "send", sends, self._now_ns())
+
+    def sent(
+        self, process: int, partition: TopicPartition, values: Sequence[str], base_offset: int
+    ) -> None:
+        sends = [
+            ["send", partition.key, [base_offset + number, value]]
+            for number, value in enumerate(values)
+        ]
+        self.history.complete(process, Outcome.OK, sends, self._now_ns())
+        self.acknowledged += len(values)
+        before = self.acknowledged_in.get(partition.key, 0)
+        self.acknowledged_in[partition.key] = before + len(values)
+        for number, value in enumerate(values):
+            self.witness.acknowledged(partition, base_offset + number, value.encode())
+
+    def not_sent(
+        self,
+        process: int,
+        partition: TopicPartition,
+        values: Sequence[str],
+        error: str,
+        *,
+        earlier_unknown: bool,
+    ) -> Outcome:
+        """FAIL or INFO, by what `error` says."""
+        outcome = outcome_of_error(error, earlier_attempt_unknown=earlier_unknown)
+        sends = [["send", partition.key, value] for value in values]
+        self.history.complete(process, outcome, sends, self._now_ns())
+        return outcome
+
+    def assigned(self, process: int, partitions: Sequence[TopicPartition]) -> None:
+        keys = [partition.key for partition in partitions]
+        self.history.invoke(process, "assign", keys, self._now_ns())
+        self.history.complete(process, Outcome.OK, keys, self._now_ns())
+
+    def polling(self, process: int) -> None:
+        self.history.invoke(process, "poll", [["poll"]], self._now_ns())
+
+    def polled(
+        self, process: int, found: Mapping[TopicPartition, Sequence[tuple[int, bytes, str]]]
+    ) -> None:
+        """(offset, whole value, its name in the history) of each record, in order."""
+        polls = {
+            partition.key: [[offset, name] for offset, _, name in records]
+            for partition, records in found.items()
+            if records
+        }
+        self.history.complete(process, Outcome.OK, [["poll", polls]], self._now_ns())
+        for partition, records in found.items():
+            for offset, value, _ in records:
+                self.witness.consumed(partition, offset, value)
+
+    def observe(self, process: str, function: str, value: Any) -> None:
+        event = {"process": process, "type": "info", "f": function, "value": value}
+        self.history.observe({**event, "time": self._now_ns()})

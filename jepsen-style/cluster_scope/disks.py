@@ -1,0 +1,138 @@
+"""Which batches each node's disk holds, kept up to date write by write.
+
+Read from the bytes with the clients' own codec: what the broker believes about its log is not
+asked. Only whole batches with good checksums count, up to the first that is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from ..clients.batches import Batch, scan
+from ..simulation.cluster import DATA
+from ..simulation.drive import DirectoryNode, DiskChange, Drive, FileNode
+
+_SEGMENT = re.compile(rf"{DATA}/([^/]+-\d+)/(\d{{20}})\.log")
+
+Key = str
+"""A partition, as its folder and histories name it."""
+
+
+class Held(NamedTuple):
+    """One batch on one disk."""
+
+    batch: Batch
+    path: str
+
+
+class OnBatch(Protocol):
+    """Told of what appears on a disk and of what is no longer there."""
+
+    def appeared(self, node_id: int, key: Key, batch: Batch, data: bytes) -> None: ...
+
+    def vanished(self, node_id: int, key: Key, batch: Batch) -> None: ...
+
+
+class NodeDisk:
+    """The partitions' segments on one drive."""
+
+    def __init__(self, node_id: int, drive: Drive, on_batch: OnBatch) -> None:
+        self.node_id = node_id
+        self._on_batch = on_batch
+        self._held: dict[Key, dict[int, Held]] = {}
+        """By base offset."""
+        self._files: dict[str, list[int]] = {}
+        """Base offsets in each segment, as they follow each other."""
+        self._ends: dict[str, int] = {}
+        """Where the last whole batch of a segment ends."""
+        self.attach(drive)
+
+    def attach(self, drive: Drive) -> None:
+        """From now on this is the node's drive."""
+        self._drive = drive
+        drive.on_change = self._on_change
+        self.look_again()
+
+    def holds(self, key: Key, base_offset: int, name: tuple[int, int, int]) -> bool:
+        held = self._held.get(key, {}).get(base_offset)
+        return held is not None and held.batch.name == name
+
+    def end(self, key: Key) -> int:
+        """The next offset after the last batch."""
+        held = self._held.get(key)
+        return held[max(held)].batch.last_offset + 1 if held else 0
+
+    def batches(self, key: Key) -> list[Batch]:
+        return [held.batch for _, held in sorted(self._held.get(key, {}).items())]
+
+    # Changes
+
+    def _on_change(self, change: DiskChange) -> None:
+        if change.renamed:
+            if change.path.endswith(".log") or change.path.count("/") < 2:
+                self.look_again()
+            return
+        match = _SEGMENT.fullmatch(change.path)
+        if match is None:
+            return
+        known = self._ends.get(change.path, 0)
+        if change.written and change.position >= known:
+            self._read_on(match[1], change.path)
+        elif change.written or change.position < known:
+            self._read_again(match[1], change.path)
+
+    def look_again(self) -> None:
+        """At everything: power was lost, a disk was changed, names have moved."""
+        before, self._held = self._held, {}
+        self._files.clear()
+        self._ends.clear()
+        for key, path in self._segments():
+            self._read_on(key, path)
+        for key, batches in before.items():
+            self._tell_vanished(key, batches)
+
+    def _read_again(self, key: Key, path: str) -> None:
+        held = self._held.setdefault(key, {})
+        before = {
+            base: held.pop(base)
+            for base in self._files.pop(path, [])
+            if base in held and held[base].path == path
+        }
+        self._ends.pop(path, None)
+        self._read_on(key, path)
+        self._tell_vanished(key, before)
+
+    def _read_on(self, key: Key, path: str) -> None:
+        node = self._drive.find(path)
+        if not isinstance(node, FileNode):
+            return
+        held = self._held.setdefault(key, {})
+        bases = self._files.setdefault(path, [])
+        end = self._ends.get(path, 0)
+        for batch in scan(node.cached, end):
+            end = batch.end
+            held[batch.base_offset] = Held(batch, path)
+            bases.append(batch.base_offset)
+            data = bytes(node.cached[batch.position : batch.end])
+            self._on_batch.appeared(self.node_id, key, batch, data)
+        self._ends[path] = end
+
+    def _tell_vanished(self, key: Key, before: dict[int, Held]) -> None:
+        for base, held in before.items():
+            if not self.holds(key, base, held.batch.name):
+                self._on_batch.vanished(self.node_id, key, held.batch)
+
+    def _segments(self) -> Iterator[tuple[Key, str]]:
+        data = self._drive.find(DATA)
+        if not isinstance(data, DirectoryNode):
+            return
+        for folder, node in sorted(data.entries.items()):
+            if not isinstance(node, DirectoryNode):
+                continue
+            for name in sorted(node.entries):
+                path = f"{DATA}/{folder}/{name}"
+                match = _SEGMENT.fullmatch(path)
+                if match is not None:
+                    yield match[1], path

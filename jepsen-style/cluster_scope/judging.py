@@ -1,0 +1,92 @@
+"""What is looked at when all is over: replicas against each other, the history by the checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..checkers import Status, Verdict
+from ..history import History, Operation, Outcome
+from ..history.history import history_of
+from ..judge import judge
+from .disks import Key
+from .ledger import Ledger
+
+TOLD = 5
+"""Anomalies of one verdict that are told."""
+
+
+def replica_divergence(ledger: Ledger, ends: Mapping[Key, int]) -> Iterator[str]:
+    """RULES V4: batches, not files, up to the watermark."""
+    for key, partition in ledger.partitions():
+        reference: list[tuple[int, tuple[int, int, int]]] | None = None
+        for node_id in partition.replicas:
+            batches = [
+                (batch.base_offset, batch.name)
+                for batch in ledger.disks[node_id].batches(key)
+                if batch.base_offset < ends[key]
+            ]
+            if reference is None:
+                reference = batches
+            elif batches != reference:
+                at = next(
+                    (one[0] for one, two in zip(reference, batches, strict=False) if one != two),
+                    min(len(reference), len(batches)),
+                )
+                yield f"divergence: {key} on node {node_id} differs from another at {at}"
+
+
+def judge_history(history: History) -> list[str]:
+    """The Kafka suite over all of it, and each partition as a log that must be linearizable."""
+    found = _told("Kafka", judge(history, "Kafka", explain=False))
+    for key, log in sorted(logs_of(history).items()):
+        verdict = judge(log, "log", explain=False, demand_evidence=False)
+        found += _told(f"log {key}", verdict)
+    return found
+
+
+def _told(model: str, verdict: Verdict) -> list[str]:
+    if verdict.status is Status.VALID:
+        return []
+    if not verdict.anomalies:
+        return [f"history: {model}: {verdict.reason}"]
+    return [f"history: {model}: {anomaly}" for anomaly in verdict.anomalies[:TOLD]]
+
+
+def logs_of(history: History) -> dict[str, History]:
+    """By partition: each record's send as an append, each record polled as a read of its offset."""
+    by_key: dict[str, list[Operation]] = {}
+    for operation in history:
+        if operation.function == "send":
+            _appends(operation, by_key)
+        elif operation.function == "poll" and operation.outcome is Outcome.OK:
+            _reads(operation, by_key)
+    return {key: history_of(operations) for key, operations in by_key.items()}
+
+
+def _appends(operation: Operation, by_key: dict[str, list[Operation]]) -> None:
+    ok = operation.outcome is Outcome.OK
+    for _, key, sent in operation.result if ok else operation.argument:
+        offset, value = sent if ok else (None, sent)
+        by_key.setdefault(key, []).append(_part(operation, "append", value, offset))
+
+
+def _reads(operation: Operation, by_key: dict[str, list[Operation]]) -> None:
+    for _, polled in operation.result:
+        for key, records in polled.items():
+            for offset, value in records:
+                by_key.setdefault(key, []).append(_part(operation, "read", offset, value))
+
+
+def _part(operation: Operation, function: str, argument: object, result: object) -> Operation:
+    return Operation(
+        index=operation.index,
+        process=operation.process,
+        function=function,
+        argument=argument,
+        result=result,
+        outcome=operation.outcome,
+        invoked=operation.invoked,
+        completed=operation.completed,
+        invoke_time=operation.invoke_time,
+        complete_time=operation.complete_time,
+    )

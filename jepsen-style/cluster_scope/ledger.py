@@ -1,0 +1,216 @@
+"""What was promised, who must keep it, and every breach in the moment in which it happens.
+
+Invariants, whatever faults strike:
+
+* **names** (RULES B1): (partition, leader epoch, offset) names one record for ever, on all disks;
+* **one record per offset** (V3) among acknowledgements and consumers' reads;
+* **lost** (V1): every member of ISR and ELR, living or dead, holds every record that was
+  acknowledged or consumed. Stronger than that one of them does, and what D1 and D8 promise: any of
+  them may be elected. A disk that a fault has damaged is excused until its node has left both and
+  come back;
+* **watermark** (D4): a replica's high watermark never goes back within its incarnation;
+* **two leaders**: a leader epoch belongs to one incarnation of one node (B1).
+
+A batch whose write failed half-way and was taken back in the same turn of its node was never seen
+by anybody, and its name is free again; should it come back from the dead, that is a breach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...metadata.image import ClusterImage, PartitionImage
+from ..clients import TopicPartition
+from ..clients.batches import Batch
+from ..clients.producer import VALUE_ENDS, name_of
+from .disks import Key, NodeDisk
+
+MAX_VIOLATIONS = 200
+
+Name = tuple[int, int, int]
+"""`Batch.name`."""
+
+
+class Known(NamedTuple):
+    """A batch that stands, or stood, on some disk."""
+
+    batch: Batch
+    data: bytes
+    turn: int
+    """In which it first appeared."""
+
+
+class Ledger:
+    """See the module's docstring. `turn` numbers the turns of the world."""
+
+    def __init__(self, turn: Callable[[], int], now: Callable[[], float]) -> None:
+        self.violations: list[str] = []
+        self.image: ClusterImage | None = None
+        """The newest that any node has applied."""
+        self.leader_changes = 0
+        self.disks: dict[int, NodeDisk] = {}
+        self._turn = turn
+        self._now = now
+        self._names: dict[tuple[Key, int], dict[int, Known]] = {}
+        """(partition, offset) -> by leader epoch."""
+        self._committed: dict[Key, dict[int, Batch]] = {}
+        """By offset of a record, the batch in which it was acknowledged or consumed."""
+        self._partitions: dict[Key, PartitionImage] = {}
+        self._excused: dict[tuple[int, Key], bool] = {}
+        """(node, partition) of a damaged disk -> whether it has left ISR and ELR since."""
+        self._leaders: dict[tuple[Key, int], str] = {}
+
+    def violation(self, text: str) -> None:
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(f"{text} (at {self._now():.3f} s)")
+
+    # The image
+
+    def on_image(self, image: ClusterImage) -> None:
+        """Some node has applied it."""
+        if self.image is not None and image.index <= self.image.index:
+            return
+        self.image = image
+        for topic in image.topics.values():
+            for partition in topic.partitions:
+                key = f"{topic.name}-{partition.partition}"
+                before = self._partitions.get(key)
+                if before is not partition:
+                    self._partitions[key] = partition
+                    self._on_partition(key, before, partition)
+
+    def _on_partition(self, key: Key, before: PartitionImage | None, after: PartitionImage) -> None:
+        old = () if before is None else (*before.isr, *before.elr)
+        if before is not None and before.leader_epoch != after.leader_epoch:
+            self.leader_changes += 1
+        for node_id in self.disks:
+            if node_id not in after.isr and node_id not in after.elr:
+                if (node_id, key) in self._excused:
+                    self._excused[node_id, key] = True
+            elif node_id not in old:
+                if self._excused.get((node_id, key)):
+                    del self._excused[node_id, key]
+                self._check_holder(node_id, key)
+
+    def members(self, key: Key) -> tuple[int, ...]:
+        """Those in ISR or ELR who have no excuse."""
+        partition = self._partitions.get(key)
+        if partition is None:
+            return ()
+        return tuple(
+            node_id
+            for node_id in (*partition.isr, *partition.elr)
+            if (node_id, key) not in self._excused
+        )
+
+    def excuse(self, node_id: int) -> None:
+        """A fault is about to take from this disk what was synced."""
+        for key in self._partitions:
+            self._excused[node_id, key] = False
+
+    def _check_holder(self, node_id: int, key: Key) -> None:
+        if (node_id, key) in self._excused:
+            return
+        disk = self.disks[node_id]
+        for offset, batch in self._committed.get(key, {}).items():
+            if not disk.holds(key, batch.base_offset, batch.name):
+                self.violation(
+                    f"lost: node {node_id} enters ISR or ELR of {key} without offset {offset}"
+                )
+                return
+
+    # Promises (`clients.Witness`)
+
+    def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        self._commit(partition.key, offset, name_of(value).encode() + VALUE_ENDS, "acknowledged")
+
+    def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        self._commit(partition.key, offset, value, "consumed")
+
+    def _commit(self, key: Key, offset: int, value: bytes, how: str) -> None:
+        committed = self._committed.setdefault(key, {})
+        before = committed.get(offset)
+        batch = self._find(key, offset, value, before)
+        if batch is None:
+            self.violation(f"one record: {key} at {offset} was {how} as {value[:30]!r}, not so")
+            return
+        if before is not None:
+            return
+        committed[offset] = batch
+        for node_id in self.members(key):
+            if not self.disks[node_id].holds(key, batch.base_offset, batch.name):
+                self.violation(
+                    f"lost: {key} at {offset} was {how}, and node {node_id} of its ISR or ELR "
+                    "does not hold it"
+                )
+
+    def _find(self, key: Key, offset: int, value: bytes, before: Batch | None) -> Batch | None:
+        """The batch with this record at this offset; the committed one, when there is one. A batch
+        sent again may stand there in two epochs: had the older one been committed, a leader of the
+        younger would not have written there."""
+        for _, known in sorted(self._names.get((key, offset), {}).items(), reverse=True):
+            if value in known.data and (before is None or known.batch.name == before.name):
+                return known.batch
+        return None
+
+    # Disks (`disks.OnBatch`)
+
+    def appeared(self, node_id: int, key: Key, batch: Batch, data: bytes) -> None:
+        for offset in range(batch.base_offset, batch.last_offset + 1):
+            by_epoch = self._names.setdefault((key, offset), {})
+            known = by_epoch.get(batch.leader_epoch)
+            if known is None:
+                by_epoch[batch.leader_epoch] = Known(batch, data, self._turn())
+            elif (known.batch.crc, known.batch.base_offset) != (batch.crc, batch.base_offset):
+                self.violation(
+                    f"names: node {node_id} holds another record than was written as {key} epoch "
+                    f"{batch.leader_epoch} offset {offset}"
+                )
+                return
+
+    def vanished(self, node_id: int, key: Key, batch: Batch) -> None:
+        if self._was_never_seen(key, batch):
+            return
+        committed = self._committed.get(key, {})
+        lost = [
+            offset
+            for offset in range(batch.base_offset, batch.last_offset + 1)
+            if (known := committed.get(offset)) is not None and known.name == batch.name
+        ]
+        if lost and node_id in self.members(key):
+            self.violation(
+                f"lost: node {node_id}, in ISR or ELR of {key}, no longer holds offset {lost[0]}"
+            )
+
+    def _was_never_seen(self, key: Key, batch: Batch) -> bool:
+        """A failed write was taken back in the turn in which it was made."""
+        turn = self._turn()
+        fresh = False
+        for offset in range(batch.base_offset, batch.last_offset + 1):
+            by_epoch = self._names.get((key, offset), {})
+            known = by_epoch.get(batch.leader_epoch)
+            if known is not None and known.turn == turn and known.batch.crc == batch.crc:
+                del by_epoch[batch.leader_epoch]
+                fresh = True
+        return fresh
+
+    # Leaders
+
+    def leads(self, incarnation: str, key: Key, leader_epoch: int) -> None:
+        first = self._leaders.setdefault((key, leader_epoch), incarnation)
+        if first != incarnation:
+            self.violation(
+                f"two leaders: {first} and {incarnation} both lead {key} in epoch {leader_epoch}"
+            )
+
+    # The end
+
+    def partitions(self) -> Iterator[tuple[Key, PartitionImage]]:
+        yield from sorted(self._partitions.items())
+
+    def check_everything(self) -> None:
+        """Every member against every promise once more."""
+        for key, partition in self._partitions.items():
+            for node_id in (*partition.isr, *partition.elr):
+                self._check_holder(node_id, key)

@@ -1,0 +1,211 @@
+"""One schedule from start to verdict."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..clients import Journal
+from ..schedule import Schedule, generate
+from ..simulation import World
+from ..simulation.cluster import Cluster
+from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
+from .controls import broken_by
+from .disks import Key, NodeDisk
+from .inject import Injector
+from .judging import judge_history, replica_divergence
+from .ledger import Ledger
+from .stage import Stage
+from .supervisor import Supervisor
+from .watched import Watch
+from .workload import Workload
+
+COMES_UP_S = 30.0
+"""A cluster without faults is there within this, topics made."""
+LOOK_S = 0.1
+CLIENTS_END_S = 15.0
+"""The batch on its way is decided within this once a producer is told to stop."""
+
+LEAST_SIMULATED_S = 30.0
+LEAST_ACKNOWLEDGED = 300
+LEAST_STRIKES = 6
+LEAST_KINDS = 3
+LEAST_LEADER_CHANGES = 1
+
+WALL_S = 120.0
+"""Real seconds for a run: a control may spin for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What, besides the seed, makes the run."""
+
+    nodes: int = 3
+    bug: str | None = None
+
+    def arguments(self) -> str:
+        """The options of the command that repeat it."""
+        said = f"--nodes {self.nodes}"
+        return said if self.bug is None else f"{said} --bug {self.bug}"
+
+
+@dataclass(slots=True)
+class Result:
+    """What a seed gave."""
+
+    seed: int
+    violations: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    faults: int = 0
+    cells: dict[tuple[str, str], int] = field(default_factory=dict)
+    simulated_s: float = 0.0
+    digest: str = ""
+
+    @property
+    def good(self) -> bool:
+        return not self.violations and not self.stuck
+
+
+def run_seed(seed: int, plan: Plan) -> Result:
+    """Run the schedule of `seed`; never raises for what the cluster does."""
+    return run_schedule(generate(seed, nodes=plan.nodes), bug=plan.bug)
+
+
+def run_schedule(schedule: Schedule, *, bug: str | None = None) -> Result:
+    """`bug`: a control, see `controls`."""
+    result = Result(schedule.seed)
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with broken_by(bug), World(schedule.seed, wall_limit_s=WALL_S) as world:
+            _Run(world, schedule, result).go()
+            result.digest = world.trace.digest()
+    except WatchdogExpired as error:
+        result.stuck.append(f"spins: {error}")
+    finally:
+        logging.disable(level)
+    return result
+
+
+class _Run:
+    def __init__(self, world: World, schedule: Schedule, result: Result) -> None:
+        self._world = world
+        self._schedule = schedule
+        self._result = result
+        world.network.defaults.latency_s = schedule.network.get("latency_us", 100) / 1e6
+        world.network.defaults.jitter_s = schedule.network.get("jitter_us", 100) / 1e6
+        sync_s = schedule.disk.get("sync_us", 300) / 1e6
+        cluster = Cluster(world, nodes=schedule.nodes, settings=schedule.settings)
+        self._ledger = Ledger(lambda: world.turns, lambda: world.now)
+        for number, host in cluster.hosts.items():
+            host.drive.sync_latency_s = sync_s
+            self._ledger.disks[number] = NodeDisk(number, host.drive, self._ledger)
+        self._watch = Watch(world, self._ledger)
+        self._stage = Stage(world, cluster, self._watch)
+        self._supervisor = Supervisor(self._stage, sync_s=sync_s)
+        self._injector = Injector(self._stage, self._supervisor, sync_s=sync_s)
+        self._journal = Journal(lambda: int(world.now * 1e9), self._ledger)
+        self._workload = Workload(schedule, cluster, self._journal)
+
+    def go(self) -> None:
+        result = self._result
+        with self._watch.installed():
+            try:
+                self._hurt_and_settle()
+            except NotReached as error:
+                result.stuck.append(f"stuck: {str(error)[:300]}")
+            except (HostFailed, SimEscape) as error:
+                result.violations.append(f"failed: {str(error)[:300]}")
+        result.acknowledged = self._journal.acknowledged
+        result.faults = self._injector.strikes
+        result.cells = self._injector.cells
+        result.simulated_s = self._world.now
+        result.violations += [*self._ledger.violations, *self._supervisor.unexplained]
+        if not result.stuck:
+            # Of a run that is broken already the checkers would only say it again.
+            if not result.violations:
+                result.violations += judge_history(self._journal.history)
+            result.stuck += self._floors()
+
+    def _floors(self) -> list[str]:
+        reached = (
+            (self._world.now, LEAST_SIMULATED_S, "simulated seconds"),
+            (self._journal.acknowledged, LEAST_ACKNOWLEDGED, "acknowledged records"),
+            (self._injector.strikes, LEAST_STRIKES, "faults"),
+            (len(self._injector.kinds), LEAST_KINDS, "kinds of faults"),
+            (self._ledger.leader_changes, LEAST_LEADER_CHANGES, "leader changes"),
+        )
+        return [
+            f"floor: {value:g} {what}, at least {floor:g} are needed"
+            for value, floor, what in reached
+            if value < floor
+        ]
+
+    def _hurt_and_settle(self) -> None:
+        self._come_up()
+        self._workload.start()
+        healed_at = self._injector.schedule(self._schedule.faults)
+        hurt_until = self._world.now + self._schedule.hurt_ms / 1000
+        self._world.run(max(healed_at, hurt_until) - self._world.now)
+        progress = self._workload.progress()
+        self._await(progress, "after the last heal some partition acknowledges nothing")
+        self._await(self._whole, "not every replica is in sync again")
+        self._world.run(max(0.0, LEAST_SIMULATED_S - self._world.now))
+        self._workload.stop_producers()
+        self._await(self._workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        self._await(self._at_rest, "the replicas do not come to rest")
+        self._workload.read_everything(self._ends())
+        self._await(self._workload.everything_read, "not everything can be read")
+        self._ledger.check_everything()
+        for divergence in replica_divergence(self._ledger, self._ends()):
+            self._ledger.violation(divergence)
+
+    def _await(self, condition: Callable[[], bool], text: str, within_s: float = 0.0) -> None:
+        end = self._world.now + (within_s or self._schedule.settle_ms / 1000)
+        while not condition():
+            if self._world.now > end:
+                raise NotReached(f"{text}: {self._state()}")
+            self._world.run(LOOK_S)
+
+    def _state(self) -> str:
+        return ", ".join(
+            f"{key} leader {partition.leader} epoch {partition.leader_epoch} isr "
+            f"{partition.isr} elr {partition.elr}"
+            for key, partition in self._ledger.partitions()
+        )
+
+    def _come_up(self) -> None:
+        self._stage.cluster.start()
+        created = self._workload.create_topics(within_s=COMES_UP_S)
+        self._await(created.done, "the topics are not created", COMES_UP_S + 1)
+        created.result()
+        self._await(self._whole, "the cluster does not come up", COMES_UP_S)
+
+    def _whole(self) -> bool:
+        """Every replica of every partition is in sync, and every voter's directory is pinned."""
+        expected = sum(topic.partitions for topic in self._schedule.topics)
+        partitions = [partition for _, partition in self._ledger.partitions()]
+        return (
+            len(partitions) >= expected
+            and not self._supervisor.unpinned
+            and all(len(p.isr) == len(p.replicas) and p.leader >= 0 for p in partitions)
+        )
+
+    def _ends(self) -> dict[Key, int]:
+        """Each partition's high watermark on its leader; -1 where nobody leads."""
+        return {
+            key: self._watch.high_watermark(partition.leader, key)
+            for key, partition in self._ledger.partitions()
+        }
+
+    def _at_rest(self) -> bool:
+        """Every replica knows the whole log committed, and all logs end there."""
+        ends = self._ends()
+        return self._whole() and all(
+            self._watch.high_watermark(node_id, key) == ends[key]
+            and self._ledger.disks[node_id].end(key) == ends[key]
+            for key, partition in self._ledger.partitions()
+            for node_id in partition.replicas
+        )

@@ -1,0 +1,141 @@
+"""The schedule's clients, on the client host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from ..clients import ClusterClient, Consumer, Journal, Producer, TopicPartition
+from ..schedule import Consumers, Producers, Schedule
+from ..simulation.cluster import Cluster
+from ..simulation.dice import stream
+from .disks import Key
+
+Work = Callable[[ClusterClient], Coroutine[Any, Any, None]]
+
+
+class Workload:
+    def __init__(self, schedule: Schedule, cluster: Cluster, journal: Journal) -> None:
+        self._schedule = schedule
+        self._cluster = cluster
+        self._journal = journal
+        self._producers: list[Producer] = []
+        self._consumers: list[Consumer] = []
+        self._producing: list[asyncio.Task[None]] = []
+        self._reader: Consumer | None = None
+        self._ends: Mapping[Key, int] = {}
+
+    def _spawn(self, work: Work) -> asyncio.Task[None]:
+        return self._cluster.client_host.spawn(self._with_client(work))
+
+    async def _with_client(self, work: Work) -> None:
+        client = ClusterClient(self._cluster.addresses)
+        try:
+            await work(client)
+        finally:
+            client.close()
+
+    def _partitions(self, *topics: str) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic.name, number)
+            for topic in self._schedule.topics
+            if topic.name in topics
+            for number in range(topic.partitions)
+        ]
+
+    def create_topics(self, *, within_s: float) -> asyncio.Task[None]:
+        async def create(client: ClusterClient) -> None:
+            for topic in self._schedule.topics:
+                await client.create_topic(
+                    topic.name,
+                    partitions=topic.partitions,
+                    replication_factor=topic.replication_factor,
+                    configs=topic.configs,
+                    within=within_s,
+                )
+
+        return self._spawn(create)
+
+    def start(self) -> None:
+        number = 0
+        for producers in self._schedule.producers:
+            for _ in range(producers.count):
+                self._start_producer(f"{producers.topic}.{number}", producers)
+                number += 1
+        for consumers in self._schedule.consumers:
+            for _ in range(consumers.count):
+                self._start_consumer(consumers)
+
+    def _start_producer(self, name: str, chosen: Producers) -> None:
+        async def produce(client: ClusterClient) -> None:
+            producer = Producer(
+                name,
+                client,
+                self._journal,
+                self._partitions(chosen.topic),
+                idempotent=chosen.idempotent,
+                batch_records=chosen.batch_records,
+                record_bytes=chosen.record_bytes,
+                interval_s=chosen.interval_ms / 1000,
+                wall_ms=self._cluster.client_host.clock.now_ms,
+                dice=stream(self._schedule.seed, f"producer:{name}"),
+            )
+            self._producers.append(producer)
+            await producer.run()
+
+        self._producing.append(self._spawn(produce))
+
+    def _start_consumer(self, chosen: Consumers) -> None:
+        async def consume(client: ClusterClient) -> None:
+            consumer = Consumer(
+                client,
+                self._journal,
+                self._partitions(chosen.topic),
+                max_wait_s=chosen.max_wait_ms / 1000,
+            )
+            self._consumers.append(consumer)
+            await consumer.run()
+
+        self._spawn(consume)
+
+    # The end
+
+    def progress(self) -> Callable[[], bool]:
+        """Whether every partition has acknowledged something since now."""
+        before = dict(self._journal.acknowledged_in)
+        partitions = self._partitions(*(chosen.topic for chosen in self._schedule.producers))
+
+        def made() -> bool:
+            now = self._journal.acknowledged_in
+            return all(now.get(p.key, 0) > before.get(p.key, 0) for p in partitions)
+
+        return made
+
+    def stop_producers(self) -> None:
+        for producer in self._producers:
+            producer.stopping = True
+
+    def producers_done(self) -> bool:
+        return all(task.done() for task in self._producing)
+
+    def read_everything(self, ends: Mapping[Key, int]) -> None:
+        """One more consumer, from offset 0 to these ends; the others stop."""
+        for consumer in self._consumers:
+            consumer.stopping = True
+        self._ends = ends
+
+        async def read(client: ClusterClient) -> None:
+            partitions = self._partitions(*(topic.name for topic in self._schedule.topics))
+            self._reader = Consumer(client, self._journal, partitions, max_wait_s=0.05)
+            while not self.everything_read():
+                await self._reader.poll()
+
+        self._spawn(read)
+
+    def everything_read(self) -> bool:
+        reader = self._reader
+        return reader is not None and all(
+            position >= self._ends[partition.key]
+            for partition, position in reader.positions.items()
+        )

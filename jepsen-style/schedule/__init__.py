@@ -1,0 +1,27 @@
+"""What a run does, as plain JSON: nodes, topics, settings, clients, and faults with their times.
+
+A schedule says *what* happens and *to whom by role*, never how: an executor in the simulation and
+one on real processes read the same file. `schedule` is the document, `kinds` the faults there are,
+`targets` finds out who plays a role now, `generate` draws a schedule from a seed.
+"""
+
+from .generate import generate
+from .kinds import KINDS, Area, FaultKind
+from .schedule import Consumers, Fault, Producers, Schedule, ScheduleError, Target, Topic
+from .targets import ClusterView, nodes_of
+
+__all__ = [
+    "KINDS",
+    "Area",
+    "ClusterView",
+    "Consumers",
+    "Fault",
+    "FaultKind",
+    "Producers",
+    "Schedule",
+    "ScheduleError",
+    "Target",
+    "Topic",
+    "generate",
+    "nodes_of",
+]

@@ -1,0 +1,177 @@
+"""The document: read, checked, written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+import orjson
+
+from .kinds import KINDS, Option
+
+FORMAT = 1
+"""Of the document; another number is refused."""
+
+ROLES = ("leader", "follower", "controller", "coordinator", "node", "all")
+
+
+class ScheduleError(Exception):
+    """The document is no schedule; says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    partitions: int
+    replication_factor: int = 3
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def synced(self) -> bool:
+        """Its durability mode (RULES C1)."""
+        return self.configs.get("flush.messages", "1") == "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Producers:
+    """`count` producers over all partitions of a topic, always with `acks=all`."""
+
+    topic: str
+    count: int = 1
+    idempotent: bool = True
+    batch_records: int = 1
+    record_bytes: int = 100
+    interval_ms: int = 100
+    """Pause after each batch, on the average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumers:
+    """`count` consumers, each of all partitions of a topic, from the beginning on."""
+
+    topic: str
+    count: int = 1
+    max_wait_ms: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a fault hits, found out when it strikes.
+
+    leader, follower: of a topic's partition; `number` picks among followers. controller: the active
+    one. coordinator: of a group. node: `number` is its id. all: every node.
+    """
+
+    role: str
+    topic: str = ""
+    partition: int = 0
+    number: int = 0
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    at_ms: int
+    """After the workload's start."""
+    kind: str
+    target: Target
+    for_ms: int
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def option(self, name: str) -> Option:
+        """The stated value, or the kind's default."""
+        return self.options.get(name, KINDS[self.kind].options[name])
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A run: the cluster comes up, topics are made, clients work for `hurt_ms` while faults strike,
+    everything is healed, and the end must come within `settle_ms` for each of its steps.
+
+    `network` and `disk` are what an executor that simulates them begins with: latency_us,
+    jitter_us, sync_us.
+    """
+
+    seed: int
+    nodes: int
+    topics: tuple[Topic, ...]
+    producers: tuple[Producers, ...]
+    consumers: tuple[Consumers, ...]
+    faults: tuple[Fault, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of every node."""
+    network: Mapping[str, int] = field(default_factory=dict)
+    disk: Mapping[str, int] = field(default_factory=dict)
+    hurt_ms: int = 26_000
+    settle_ms: int = 20_000
+
+    def to_json(self) -> bytes:
+        document = {"format": FORMAT, **asdict(self)}
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Raises ScheduleError."""
+        try:
+            document = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise ScheduleError(f"no JSON: {error}") from None
+        if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
+            raise ScheduleError(f"format {FORMAT} is expected")
+        parts: dict[str, Any] = {
+            "topics": _each(Topic, document, "topics"),
+            "producers": _each(Producers, document, "producers"),
+            "consumers": _each(Consumers, document, "consumers"),
+            "faults": tuple(_fault(item) for item in document.pop("faults", ())),
+        }
+        schedule: Self = _made(cls, {**document, **parts}, "schedule")
+        schedule.check()
+        return schedule
+
+    def check(self) -> None:
+        """Raises ScheduleError for a fault or a client of something that does not exist."""
+        partitions = {topic.name: topic.partitions for topic in self.topics}
+        for topic in [clients.topic for clients in self.producers] + [
+            clients.topic for clients in self.consumers
+        ]:
+            if topic not in partitions:
+                raise ScheduleError(f"clients of a topic {topic!r} that is not made")
+        for fault in self.faults:
+            kind = KINDS.get(fault.kind)
+            if kind is None:
+                raise ScheduleError(f"there is no fault {fault.kind!r}")
+            if unknown := [name for name in fault.options if name not in kind.options]:
+                raise ScheduleError(f"{fault.kind} has no option {unknown[0]!r}")
+            target = fault.target
+            if target.role not in ROLES:
+                raise ScheduleError(f"there is no role {target.role!r}")
+            if target.role in ("leader", "follower") and not (
+                0 <= target.partition < partitions.get(target.topic, 0)
+            ):
+                raise ScheduleError(f"{target.topic}-{target.partition} is not made")
+            if target.role == "node" and not 1 <= target.number <= self.nodes:
+                raise ScheduleError(f"there is no node {target.number}")
+
+
+def _fault(item: Any) -> Fault:
+    if not isinstance(item, dict):
+        raise ScheduleError(f"a fault is an object, not {item!r}")
+    target = _made(Target, item.get("target"), "target")
+    fault: Fault = _made(Fault, {**item, "target": target}, "fault")
+    return fault
+
+
+def _each(kind: type[Any], document: dict[str, Any], name: str) -> tuple[Any, ...]:
+    return tuple(_made(kind, item, name) for item in document.pop(name, ()))
+
+
+def _made(kind: type[Any], item: Any, name: str) -> Any:
+    if not isinstance(item, dict):
+        raise ScheduleError(f"{name}: an object is expected, not {item!r}")
+    if unknown := set(item) - {known.name for known in fields(kind)}:
+        raise ScheduleError(f"{name} has no {sorted(unknown)[0]!r}")
+    try:
+        return kind(**item)
+    except TypeError as error:
+        raise ScheduleError(f"{name}: {error}") from None
