@@ -59,7 +59,7 @@ class RegisterBroker:
     rack: str | None
     previous_broker_epoch: int
     """From the clean-shutdown marker; -1 without one. Anything but the registered broker epoch
-    means an unclean shutdown (KIP-966)."""
+    means an unclean shutdown (KIP-966); FAILED_SYNC_EPOCH, that the disk is not to be trusted."""
     min_level: int
     max_level: int
     """Supported levels of `logboat.version` (RULES A2)."""

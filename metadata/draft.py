@@ -115,15 +115,24 @@ class ImageDraft:
 
     # --- what follows from a broker's change ---
 
-    def take_away(self, node_id: int, *, unclean: bool = False, lost_disk: bool = False) -> None:
+    def take_away(
+        self,
+        node_id: int,
+        *,
+        unclean: bool = False,
+        distrusted: bool = False,
+        lost_disk: bool = False,
+    ) -> None:
         """The broker leaves every ISR and leads nothing any more.
 
         Its image must already say that it is not acceptable. `unclean`: it may have lost what was
-        not synced, which concerns page-cache topics only (RULES C1); `lost_disk` concerns all (B3).
+        not synced, which concerns page-cache topics only; `distrusted`: a sync has failed, which
+        concerns all (RULES C1), as does `lost_disk` (B3).
         """
         for topic in list(self.topics.values()):
             rules = self.rules(topic)
-            lost_data = node_id if lost_disk or (unclean and not topic.synced) else None
+            lossy = lost_disk or distrusted or (unclean and not topic.synced)
+            lost_data = node_id if lossy else None
             self._replace_partitions(
                 topic,
                 [

@@ -17,6 +17,9 @@ from ..seam import frozen
 NO_LEADER = -1
 """`PartitionImage.leader` while no eligible replica lives."""
 
+FAILED_SYNC_EPOCH = -2
+"""Instead of a previous broker epoch: the process before ended because a sync failed (RULES C1)."""
+
 LOST_DIRECTORY = UUID(int=1)
 """Kafka's directory id for replicas whose disk is gone (KIP-858): how a broker says so."""
 

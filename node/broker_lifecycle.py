@@ -51,7 +51,8 @@ class BrokerIdentity:
     cluster_id: str
     directory_id: UUID
     previous_broker_epoch: int
-    """From the clean-shutdown marker; -1 after an unclean stop (KIP-966)."""
+    """From the clean-shutdown marker; -1 after an unclean stop (KIP-966), FAILED_SYNC_EPOCH after
+    one that a failed sync caused (RULES C1)."""
     rack: str | None
     kafka: Address
     internode: Address
@@ -199,7 +200,9 @@ class BrokerLifecycle:
             rack=identity.rack,
             log_dirs=[identity.directory_id],
             # Registered again in one life, nothing is lost: the marker's epoch is of a former life.
-            previous_broker_epoch=max(self.broker_epoch, identity.previous_broker_epoch),
+            previous_broker_epoch=(
+                self.broker_epoch if self.broker_epoch >= 0 else identity.previous_broker_epoch
+            ),
         )
 
     async def _beat(self) -> None:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from ..groups import OFFSETS_TOPIC, ConsumerGroupSettings, GroupCoordinator, GroupSettings
 from ..metadata.controller import Controller, ControllerSettings
+from ..metadata.image import FAILED_SYNC_EPOCH
 from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
 from ..partitions import Replicas, ReplicationConfig
 from ..partitions.storage import LogDirectory
 from ..raftlog import Channel, Credential, Observer, RaftLog, RaftSettings, Role
-from ..seam import Clock, Disk, OnFatal, TaskScope
+from ..seam import Clock, Disk, OnFatal, SyncFailed, TaskScope
 from .addresses import Address
 from .broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from .config import NodeConfig
@@ -74,7 +75,13 @@ async def run_node(
     CannotListen or DirectoryRefused. `on_fatal` hears of a fatal error at once, before anything
     else can run: a process ends itself there.
     """
-    fatal = FatalStop(on_fatal)
+
+    def end(error: BaseException) -> None:
+        if isinstance(error, SyncFailed) and node.log_directory is not None:
+            node.log_directory.note_failed_sync()
+        on_fatal(error)
+
+    fatal = FatalStop(end)
     node = Node(config, disk, clock, rng, fatal)
     try:
         on_listening(await node.start())
@@ -345,7 +352,11 @@ class Node:
                 node_id=config.node_id,
                 cluster_id=config.cluster_id,
                 directory_id=log_directory.directory_id,
-                previous_broker_epoch=log_directory.previous_broker_epoch,
+                previous_broker_epoch=(
+                    FAILED_SYNC_EPOCH
+                    if log_directory.sync_failed
+                    else log_directory.previous_broker_epoch
+                ),
                 rack=config.rack,
                 kafka=self.addresses.kafka,
                 internode=self.addresses.internode,
@@ -381,6 +392,8 @@ class Node:
 
     async def _start_http_later(self, address: Address, lifecycle: BrokerLifecycle) -> None:
         """Loading HTTP takes as long as all the rest. A lone node has its first client served
+        assert self.log_directory is not None
+        await self.log_directory.forget_failed_sync()
         before; with other voters there is nothing to do until one of them is elected. In any case
         HTTP comes soon, so that a long recovery can be watched."""
         if self.config.votes and len(self.config.voters) == 1:

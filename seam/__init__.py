@@ -16,7 +16,7 @@ tell the difference. Threads live nowhere else. This part imports nothing of our
 
 from .clock import Clock, SystemClock
 from .disk import Buffer, Disk, DiskLock, DiskLocked, File, read_file, write_file_atomically
-from .fatal import Fatal, OnFatal
+from .fatal import Fatal, OnFatal, SyncFailed
 from .frozen_values import frozen
 from .offload import offload
 from .tasks import TaskScope
@@ -30,6 +30,7 @@ __all__ = [
     "Fatal",
     "File",
     "OnFatal",
+    "SyncFailed",
     "SystemClock",
     "TaskScope",
     "frozen",

@@ -13,5 +13,10 @@ class Fatal(Exception):
     """
 
 
+class SyncFailed(Fatal):
+    """The device did not take what was written. What the kernel still holds proves nothing, and not
+    even what had been synced before in the same blocks is sure (RULES C1, C4)."""
+
+
 OnFatal = Callable[[BaseException], None]
 """Handed to every part; the process ends with the exception's message and status 1."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from .disk import Buffer, Disk, DiskLock, DiskLocked, File
-from .fatal import Fatal
+from .fatal import Fatal, SyncFailed
 
 SYNC_THREADS = 4
 """Logs syncing side by side (RULES C5). More threads only queue in the kernel's journal."""
@@ -206,7 +206,7 @@ async def _raise_fatal(path: str, sync: asyncio.Future[None]) -> None:
         # Shielded: a cancelled waiter must not make the done-callback run before the thread ends.
         await asyncio.shield(sync)
     except OSError as error:
-        raise Fatal(f"sync of {path} failed: {error}") from error
+        raise SyncFailed(f"sync of {path} failed: {error}") from error
 
 
 _: Callable[[], Disk] = RealDisk

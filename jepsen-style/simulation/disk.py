@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...seam import Buffer, Disk, DiskLock, DiskLocked, Fatal, File
+from ...seam import Buffer, Disk, DiskLock, DiskLocked, File, SyncFailed
 from .dice import stream
 from .drive import DirectoryNode, DiskCall, DiskChange, Drive, FileNode
 from .errors import SimKilled
@@ -138,7 +138,7 @@ class SimDisk:
         try:
             await self._threads.submit(effect, delay=delay)
         except OSError as error:
-            raise Fatal(f"sync of {path} failed: {error}") from error
+            raise SyncFailed(f"sync of {path} failed: {error}") from error
 
 
 class SimFile:
@@ -216,7 +216,7 @@ class SimFile:
         try:
             self._enter("sync", size=mark)
         except OSError as error:
-            raise Fatal(f"sync of {self._path} failed: {error}") from error
+            raise SyncFailed(f"sync of {self._path} failed: {error}") from error
 
         def effect() -> None:
             try:

@@ -13,7 +13,7 @@ from ..commands import (
     UnregisterBroker,
 )
 from ..draft import ImageDraft
-from ..image import BrokerImage, ClusterImage
+from ..image import FAILED_SYNC_EPOCH, BrokerImage, ClusterImage
 from ..levels import level_of
 from ..results import Result, refuse
 from .dedupe import forget
@@ -30,7 +30,8 @@ def register_broker(image: ClusterImage, index: int, command: RegisterBroker) ->
     * Every leadership goes with leader epoch + 1, with replication factor 1 too, so that no
       (partition, leader epoch, offset) is written twice (B1).
     * A new directory leaves every ISR and ELR (B3). After an unclean restart page-cache topics do
-      the same, synced ones see a clean fencing (C1).
+      the same, synced ones see a clean fencing, unless it was a failed sync that ended the old
+      process (C1).
     """
     level = level_of(image)
     if not command.min_level <= level <= command.max_level:
@@ -69,6 +70,7 @@ def register_broker(image: ClusterImage, index: int, command: RegisterBroker) ->
     draft.take_away(
         command.node_id,
         unclean=old is None or command.previous_broker_epoch != old.broker_epoch,
+        distrusted=command.previous_broker_epoch == FAILED_SYNC_EPOCH,
         lost_disk=old is None or command.directory_id != old.directory_id,
     )
     return forget(draft.finish(), command.node_id), Result(value=index)

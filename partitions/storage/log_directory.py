@@ -3,6 +3,7 @@
     .lock                             held while the process lives
     meta.properties                   cluster id, node id, directory id (RULES B3)
     .kafka_cleanshutdown              there: the last stop was orderly (RULES C7)
+    .sync_failed                      there: a sync failed, and nobody was told of it yet (C1)
     recovery-point-offset-checkpoint  per log: all below was synced
     log-start-offset-checkpoint       per log: records below are deleted
     replication-offset-checkpoint     per log: high watermark
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from posixpath import dirname
 from random import Random
 from types import MappingProxyType
@@ -47,6 +49,7 @@ from .errors import DirectoryRefused
 from .log_config import LogConfig
 from .meta_properties import (
     CLEAN_MARKER,
+    FAILED_SYNC_MARKER,
     META_PROPERTIES,
     PARTITION_METADATA,
     UNKNOWN_BROKER_EPOCH,
@@ -98,6 +101,7 @@ class LogDirectory:
         lock: DiskLock,
         clean: bool,
         previous_broker_epoch: int,
+        sync_failed: bool,
         disk: Disk,
         clock: Clock,
         rng: Random,
@@ -112,6 +116,8 @@ class LogDirectory:
         """The last stop was orderly (RULES C7)."""
         self.previous_broker_epoch = previous_broker_epoch
         """Broker epoch of that stop; -1 when unknown or unclean (KIP-966)."""
+        self.sync_failed = sync_failed
+        """A process before this one ended because a sync failed, and this was not told yet."""
         self._disk = disk
         self._clock = clock
         self._rng = rng
@@ -179,6 +185,7 @@ class LogDirectory:
                 lock=lock,
                 clean=clean,
                 previous_broker_epoch=previous_broker_epoch,
+                sync_failed=disk.exists(f"{path}/{FAILED_SYNC_MARKER}"),
                 disk=disk,
                 clock=clock,
                 rng=rng,
@@ -420,6 +427,20 @@ class LogDirectory:
             self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)
         )
         return True
+
+    def note_failed_sync(self) -> None:
+        """The process ends because a sync failed: leave word for the next one, on whatever the
+        device still takes. Not synced, for there is no more waiting; a loss of power on top may
+        take the word away, and then this was an ordinary unclean stop."""
+        with suppress(OSError):
+            self._disk.open(f"{self.path}/{FAILED_SYNC_MARKER}", create=True).close()
+
+    async def forget_failed_sync(self) -> None:
+        """The controller has been told."""
+        if self.sync_failed:
+            self.sync_failed = False
+            self._disk.remove(f"{self.path}/{FAILED_SYNC_MARKER}")
+            await self._disk.sync_dir(self.path)
 
     async def close(self) -> None:
         """Close what is open and release the lock."""

@@ -15,6 +15,7 @@ from ...seam import frozen
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 CLEAN_MARKER = ".kafka_cleanshutdown"
+FAILED_SYNC_MARKER = ".sync_failed"
 
 META_VERSION = 1
 UNKNOWN_BROKER_EPOCH = -1

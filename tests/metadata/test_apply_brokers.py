@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from logboat.metadata.commands import FenceBroker, UnfenceBroker, UnregisterBroker
-from logboat.metadata.image import NO_LEADER
+from logboat.metadata.image import FAILED_SYNC_EPOCH, NO_LEADER
 from logboat.wire import ErrorCode
 from tests.metadata.cluster_builder import Cluster
 
@@ -89,6 +89,17 @@ def test_c1_unclean_restart_of_a_synced_topic_is_a_clean_fencing() -> None:
     cluster.create((1, 2), min_isr=2)
     cluster.register(1, clean=False)
     assert (cluster.partition().isr, cluster.partition().elr) == ((2,), (1,))
+
+
+def test_c1_failed_sync_leaves_isr_and_elr_in_synced_mode_too() -> None:
+    cluster = Cluster()
+    cluster.create((1, 2), min_isr=2)
+    cluster.apply(cluster.registration(2, previous_epoch=FAILED_SYNC_EPOCH))
+    assert (cluster.partition().isr, cluster.partition().elr) == ((1,), ())
+    cluster.apply(cluster.registration(1, previous_epoch=FAILED_SYNC_EPOCH))
+    cluster.unfence(1)
+    # Nobody is left to be trusted: the last known leader comes back, and that counts as unclean.
+    assert (cluster.partition().leader, cluster.partition().isr) == (1, (1,))
 
 
 def test_c1_unclean_restart_of_a_page_cache_topic_leaves_isr_and_elr() -> None:

@@ -241,9 +241,10 @@ def test_c4_a_failed_sync_ends_the_process_and_loses_nothing(world: World, role:
     assert len(failures) == 1  # Never tried again.
     assert ended == [f"{victim.name}: {ended[0].partition(': ')[2]}"]
     assert "sync of" in ended[0]
-    victim.power_off(Keep.ANY)
+    assert "data/.sync_failed" in victim.drive.files()
     cluster.start()
     await_isr(cluster, world, 3)
+    assert "data/.sync_failed" not in victim.drive.files()  # The controller has been told.
     found = read_all(cluster)
     assert found[:10] == [b"%d" % number for number in range(10)]
     assert set(found[10:]) == {b"10"}  # Perhaps twice: the first copy's outcome was unknown.
