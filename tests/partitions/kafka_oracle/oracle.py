@@ -1,0 +1,59 @@
+"""Apache Kafka's own storage code, run under Java on folders that we wrote."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+class KafkaStorage:
+    """Kafka's jars, wherever Maven put them."""
+
+    def __init__(self, class_path: str) -> None:
+        self._class_path = class_path
+
+    def run(self, program: str, *arguments: object) -> str:
+        """What it prints; the test fails when it does."""
+        done = subprocess.run(
+            ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", self._class_path, program]
+            + [str(argument) for argument in arguments],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def dump(self, *files: Path) -> str:
+        """Kafka's DumpLogSegments, with every record read and every index entry checked."""
+        return self.run(
+            "kafka.tools.DumpLogSegments",
+            "--deep-iteration",
+            "--files",
+            ",".join(map(str, files)),
+        )
+
+
+def kafka_storage(cache: Path) -> KafkaStorage:
+    """Skips where Java, Maven or the jars cannot be had."""
+    maven = shutil.which("mvn")
+    if shutil.which("java") is None or maven is None:
+        pytest.skip("java and mvn are not installed")
+    where = cache / "class_path"
+    command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml")]
+    done = subprocess.run(
+        [*command, "dependency:build-classpath", f"-Dmdep.outputFile={where}"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"Maven cannot fetch Kafka: {done.stdout[-300:]}")
+    return KafkaStorage(where.read_text().strip())
