@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
+from ...raftlog import Applied
 from ...wire import ErrorCode
 from ...wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ...wire.messages.broker_registration import (
@@ -58,9 +59,15 @@ async def register_broker(
     if clients is None or internode is None or len(request.log_dirs) != 1:
         return answer(ErrorCode.INVALID_REGISTRATION)
     directory_id = request.log_dirs[0]
-    if image.voter_directories.get(node_id, directory_id) != directory_id:
-        # An emptied disk may not speak for the voter before `quorum replace-voter` (RULES B3).
-        return answer(ErrorCode.INVALID_REGISTRATION)
+    if _pinned_elsewhere(office, node_id, directory_id):
+        # Final for that process, so it is not said from an image that may be behind: this node
+        # could have lost the quorum without knowing.
+        confirmed = await office.quorum.barrier(deadline)
+        if not isinstance(confirmed, Applied) or not office.active:
+            return answer(ErrorCode.NOT_CONTROLLER)
+        if _pinned_elsewhere(office, node_id, directory_id):
+            return answer(ErrorCode.INVALID_REGISTRATION)
+        return answer(ErrorCode.DUPLICATE_BROKER_REGISTRATION)  # Replaced just now: ask again.
     old = image.brokers.get(node_id)
     if (
         old is not None
@@ -175,19 +182,17 @@ async def unregister_broker(
     return ControllerAnswer(response, decided.index)
 
 
-async def pin(office: Office, node_id: int, directory_id: UUID, deadline: float) -> bool:
-    """Pin the voter to this directory, or move its pin (RULES B3)."""
-    replaces = office.image.voter_directories.get(node_id)
-    decided = await office.propose(
-        lambda epoch: PinVoterDirectory(epoch, node_id, directory_id, replaces), deadline
-    )
-    return not decided.result.refused
+def _pinned_elsewhere(office: Office, node_id: int, directory_id: UUID) -> bool:
+    """An emptied disk may not speak for the voter before `quorum replace-voter` (RULES B3)."""
+    return office.image.voter_directories.get(node_id, directory_id) != directory_id
 
 
 async def _pin_if_new(office: Office, node_id: int, directory_id: UUID, deadline: float) -> None:
     """A voter that is heard for the first time; should it fail, the next heartbeat tries again."""
     if node_id in office.voters and node_id not in office.image.voter_directories:
-        await pin(office, node_id, directory_id, deadline)
+        await office.propose(
+            lambda epoch: PinVoterDirectory(epoch, node_id, directory_id, replaces=None), deadline
+        )
 
 
 def _levels(request: BrokerRegistrationRequest) -> tuple[int, int]:

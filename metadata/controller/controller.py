@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 from random import Random
-from uuid import UUID
 
 from ...raftlog import Applied, NotLeader, Role
 from ...seam import OnFatal, TaskScope
+from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -51,6 +51,7 @@ from . import (
     rebalance,
     topic_creation,
     topic_deletion,
+    voters,
 )
 from .answer import ControllerAnswer
 from .office import Office
@@ -199,11 +200,10 @@ class Controller:
     ) -> ControllerAnswer[AllocateProducerIdsResponse]:
         return await producer_ids.allocate(self._office, request, version, deadline)
 
-    async def replace_voter_directory(
-        self, node_id: int, directory_id: UUID, deadline: float
-    ) -> bool:
-        """Let a voter come back with another directory (RULES B3). True when that is decided."""
-        return await brokers.pin(self._office, node_id, directory_id, deadline)
+    async def replace_voter(
+        self, request: AddRaftVoterRequest, version: int, deadline: float
+    ) -> ControllerAnswer[AddRaftVoterResponse]:
+        return await voters.replace_voter(self._office, request, version, deadline)
 
     # --- inside ---
 

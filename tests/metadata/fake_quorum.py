@@ -72,6 +72,12 @@ class FakeQuorum:
             return Unknown("the answer did not come")
         return applied
 
+    async def barrier(self, deadline: float) -> Outcome:
+        await asyncio.sleep(0.001)
+        while self.before_commit:
+            self.commit(self.before_commit.pop(0))
+        return Applied(self.machine.image.index, None) if self.leads else NotLeader(None)
+
     def pin_directories(self, pins: Mapping[int, UUID]) -> None:
         self.pins = pins
 

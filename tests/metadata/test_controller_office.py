@@ -9,6 +9,7 @@ from logboat.metadata.commands import FenceBroker, NewController, PinVoterDirect
 from logboat.metadata.image import NO_LEADER
 from logboat.raftlog import Role
 from logboat.wire import ErrorCode
+from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest
 from tests.metadata.fake_quorum import Node
 from tests.metadata.virtual_loop import VirtualLoop, run
 
@@ -236,10 +237,66 @@ def test_b3_voter_with_an_emptied_disk_comes_back_only_after_its_pin_is_moved() 
         await asyncio.sleep(2)
         wiped = await node.register(2, incarnation=2, directory=20)
         assert wiped.error_code == ErrorCode.INVALID_REGISTRATION
-        assert await node.controller.replace_voter_directory(2, UUID(int=20), node.deadline())
+        assert await replace_voter(node, 2, 20) == ErrorCode.NONE
+        assert await replace_voter(node, 2, 20) == ErrorCode.NONE
         wiped = await node.register(2, incarnation=2, directory=20)
         assert wiped.error_code == ErrorCode.NONE
         assert any(isinstance(command, PinVoterDirectory) for command in node.quorum.log)
+        await node.controller.stop()
+
+    run(scenario())
+
+
+async def replace_voter(node: Node, node_id: int, directory: int, **other: object) -> ErrorCode:
+    request = AddRaftVoterRequest(
+        cluster_id="c", voter_id=node_id, voter_directory_id=UUID(int=directory)
+    )
+    for name, value in other.items():
+        setattr(request, name, value)
+    answer = await node.controller.replace_voter(request, 1, node.deadline())
+    return ErrorCode(answer.response.error_code)
+
+
+def test_b3_only_a_dead_voter_of_this_cluster_gets_another_directory() -> None:
+    async def scenario() -> None:
+        node = Node()
+        assert await replace_voter(node, 2, 20) == ErrorCode.NOT_CONTROLLER
+        await node.lead()
+        await node.join(2)
+        assert await replace_voter(node, 2, 20) == ErrorCode.DUPLICATE_VOTER
+        assert await replace_voter(node, 7, 20) == ErrorCode.VOTER_NOT_FOUND
+        assert await replace_voter(node, 2, 0) == ErrorCode.INVALID_REQUEST
+        wrong = await replace_voter(node, 2, 20, cluster_id="other")
+        assert wrong == ErrorCode.INCONSISTENT_CLUSTER_ID
+        assert node.image.voter_directories[2] == UUID(int=2)
+        await asyncio.sleep(2)
+        # Somebody else moves the pin at the same moment.
+        other = PinVoterDirectory(node.image.controller_epoch, 2, UUID(int=21), UUID(int=2))
+        node.quorum.before_commit.append(other)
+        assert await replace_voter(node, 2, 20) == ErrorCode.INVALID_UPDATE_VERSION
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_b3_a_controller_that_may_have_been_replaced_refuses_no_voter_for_good() -> None:
+    async def scenario() -> None:
+        node = Node()
+        await node.lead()
+        await node.join(2)
+        await asyncio.sleep(2)
+        node.quorum.leads = False
+        unsure = await node.register(2, incarnation=2, directory=20)
+        assert unsure.error_code == ErrorCode.NOT_CONTROLLER
+        node.quorum.leads = True
+        # The pin that admits it was on its way to this image.
+        epoch = node.image.controller_epoch
+        node.quorum.before_commit.append(
+            PinVoterDirectory(epoch, 2, UUID(int=20), replaces=UUID(int=2))
+        )
+        late = await node.register(2, incarnation=2, directory=20)
+        assert late.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+        assert (await node.register(2, incarnation=2, directory=20)).error_code == ErrorCode.NONE
         await node.controller.stop()
 
     run(scenario())
