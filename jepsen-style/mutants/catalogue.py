@@ -35,8 +35,8 @@ SEARCH = mutants(
     ),
     (
         "a look is placed even where it is illegal",
-        "self._table[state][kind] = NO_STEP\n            return NO_STEP",
-        "self._table[state][kind] = state\n            return state",
+        "after = NO_STEP if isinstance(reached, Illegal) else",
+        "after = state if isinstance(reached, Illegal) else",
     ),
     (
         "the memory forgets the state",

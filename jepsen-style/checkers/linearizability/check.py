@@ -10,14 +10,13 @@ from ...history import NEVER, History
 from ..verdict import Anomaly, Status, Verdict, invalid, unknown, valid
 from .models import Model, calls_of
 from .search import Search, Stuck, TimedCall
+from .shortest import shortest_failing, whole
 
 FIRST_SLICE = 512
 LEAST_COMPLETED_SHARE = 20
 """One operation in so many must have completed for VALID to mean something."""
 GROWTH = 8
 """Slices grow slowly: what the legal partitions run in the last round is wasted."""
-STEPS_TO_MINIMISE = 200_000
-"""Work spent on making a failing history small; beyond it the smallest so far is shown."""
 
 
 @contextmanager
@@ -90,20 +89,21 @@ def check_calls(
 def failure(search: Search, model: Model, key: Hashable, minimise: bool) -> Verdict:
     stuck = search.stuck
     assert stuck is not None, "a search fails only at a completion"
-    part = shortest_failing(search.calls, model) if minimise else list(search.calls)
-    operations = tuple(sorted(timed[3] for timed in part))
+    part = shortest_failing(search.calls, model) if minimise else whole(search.calls)
+    operations = tuple(sorted(timed[3] for timed in part.calls))
     where = "" if key is None else f" of {key!r}"
     calls = {timed[3]: timed[0] for timed in search.calls}
     return invalid(
         Anomaly(
             kind="not-linearizable",
             description=(
-                f"no order{where} explains these {len(part)} operations; the best attempt placed "
+                f"no order{where} explains these {len(part.calls)} operations "
+                f"({part.minimality.value}); the best attempt at all of them placed "
                 f"{len(stuck.placed)} and could not place {calls[stuck.blocked]} "
-                f"in state {shown(stuck.state)}"
+                f"of operation {stuck.blocked} in state {shown(stuck.state)}"
             ),
             operations=operations,
-            details={"partition": key, "stuck": stuck},
+            details={"partition": key, "stuck": stuck, "minimality": part.minimality},
         )
     )
 
@@ -113,62 +113,4 @@ def shown(state: Hashable) -> str:
     return text if len(text) <= 120 else f"{text[:60]}...{text[-57:]}"
 
 
-def fails(calls: Sequence[TimedCall], model: Model, budget: int) -> tuple[bool, int]:
-    search = Search(calls, model)
-    return search.run(budget) is False, search.steps
-
-
-def shortest_failing(calls: Sequence[TimedCall], model: Model) -> list[TimedCall]:
-    """The smallest part found that is impossible *whatever the left-out operations did*.
-
-    Leaving an operation out means: a call that only looks is dropped; any other may have happened
-    at any time or never (it becomes a crashed one invoked at the beginning). So what is left
-    fails by itself and not because its explanation was cut away.
-    """
-    budget = STEPS_TO_MINIMISE
-    prefix = shortest_failing_prefix(calls, model, budget)
-    kept = dict(enumerate(prefix))
-    free: dict[int, TimedCall] = {}
-    # Late operations matter most: try to leave out the early ones first.
-    for number in sorted(kept, key=lambda n: kept[n][1]):
-        timed = kept.pop(number)
-        call, _, _, index = timed
-        if not model.looks_only(call):
-            free[number] = (call, -1, NEVER, index)
-        still, steps = fails([*free.values(), *kept.values()], model, min(budget, 20_000))
-        budget -= steps + len(kept)
-        if not still:
-            kept[number] = timed
-            free.pop(number, None)
-        if budget <= 0:
-            break
-    return list(kept.values())
-
-
-def shortest_failing_prefix(
-    calls: Sequence[TimedCall], model: Model, budget: int
-) -> list[TimedCall]:
-    """Cut after the first event that makes it impossible: prefixes of legal ones are legal."""
-    ends = sorted(completed for _, _, completed, _ in calls if completed != NEVER)
-    low, high = 0, len(ends) - 1
-    while low < high:
-        middle = (low + high) // 2
-        failed, _ = fails(cut(calls, ends[middle]), model, budget)
-        if failed:
-            high = middle
-        else:
-            low = middle + 1
-    shortest = cut(calls, ends[low])
-    return shortest if fails(shortest, model, budget)[0] else list(calls)
-
-
-def cut(calls: Sequence[TimedCall], end: int) -> list[TimedCall]:
-    """The history as it stood right after the event at `end`."""
-    return [
-        (call, invoked, completed if completed <= end else NEVER, index)
-        for call, invoked, completed, index in calls
-        if invoked <= end
-    ]
-
-
-__all__ = ["Stuck", "check_calls", "check_linearizable", "shortest_failing"]
+__all__ = ["Stuck", "check_calls", "check_linearizable"]

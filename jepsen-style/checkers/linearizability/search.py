@@ -102,19 +102,14 @@ class Search:
         self._deepest = -1
         self._node = self._next[0]
 
-    def _step(self, state: int, kind: int) -> int:
-        """Fill one cell of the table."""
-        after = self._model.step(self._states[state], self._kinds[kind])
-        if isinstance(after, Illegal):
-            self._table[state][kind] = NO_STEP
-            return NO_STEP
-        number = self._state_ids.get(after)
+    def _number(self, reached: Hashable) -> int:
+        """The number of a state; a new one gets a row of the table and a memory."""
+        number = self._state_ids.get(reached)
         if number is None:
-            number = self._state_ids[after] = len(self._states)
-            self._states.append(after)
+            number = self._state_ids[reached] = len(self._states)
+            self._states.append(reached)
             self._table.append([UNTRIED] * len(self._kinds))
             self._seen.append(set())
-        self._table[state][kind] = number
         return number
 
     def run(self, budget: int) -> bool | None:
@@ -125,49 +120,56 @@ class Search:
         count = len(self.calls)
         state, bits, node, remaining = self._state, self._bits, self._node, self._remaining
         deepest = self._deepest
-        left = budget
-        while remaining:
-            left -= 1
-            if left < 0:
-                self._state, self._bits, self._node = state, bits, node
-                self._remaining, self._deepest = remaining, deepest
-                self.steps += budget
-                return None
+        if not remaining:
+            self.order = ()
+            return True
+        states, kinds, step = self._states, self._kinds, self._model.step
+        row = table[state]
+        for steps in range(budget):
             if 0 < node <= count:
                 number = node - 1
                 kind = kind_of[number]
-                after = table[state][kind]
+                after = row[kind]
                 if after == UNTRIED:
-                    after = self._step(state, kind)
+                    reached = step(states[state], kinds[kind])
+                    after = NO_STEP if isinstance(reached, Illegal) else self._number(reached)
+                    row[kind] = after
+                if after == NO_STEP:
+                    node = following[node]
+                    continue
                 lone = crashed[number]
-                if after >= 0 and not (
-                    lone
-                    and (after == state or (after_bit[number] and not bits & after_bit[number]))
+                if lone and (
+                    after == state or (after_bit[number] and not bits & after_bit[number])
                 ):
-                    new_bits = bits | bit_of[number]
-                    entered = seen[after]
-                    if new_bits not in entered:
-                        entered.add(new_bits)
-                        stack.append((number, state, bits))
-                        state, bits = after, new_bits
-                        # Lift the invocation and the completion.
-                        before, behind = previous[node], following[node]
-                        following[before] = behind
+                    node = following[node]
+                    continue
+                new_bits = bits | bit_of[number]
+                entered = seen[after]
+                if new_bits in entered:
+                    # Legal, only looks, and already failed from there: then so does this place.
+                    node = 0 if looks[kind] else following[node]
+                    continue
+                entered.add(new_bits)
+                stack.append((number, state, bits))
+                state, bits = after, new_bits
+                row = table[state]
+                # Lift the invocation and the completion.
+                before, behind = previous[node], following[node]
+                following[before] = behind
+                previous[behind] = before
+                if not lone:
+                    completion = node + count
+                    before, behind = previous[completion], following[completion]
+                    following[before] = behind
+                    if behind:
                         previous[behind] = before
-                        if not lone:
-                            completion = node + count
-                            before, behind = previous[completion], following[completion]
-                            following[before] = behind
-                            if behind:
-                                previous[behind] = before
-                            remaining -= 1
-                        node = following[0]
-                        continue
-                    if looks[kind]:
-                        # Legal, only looks, and already failed from there: so does this place.
-                        node = 0
-                        continue
-                node = following[node]
+                    remaining -= 1
+                    if not remaining:
+                        self.steps += steps + 1
+                        self._remaining = 0
+                        self.order = tuple(self.calls[number][3] for number, _, _ in stack)
+                        return True
+                node = following[0]
                 continue
             # A completion that nothing could get past, or a place known to fail: undo.
             if node and len(stack) > deepest:
@@ -179,7 +181,7 @@ class Search:
                 )
             while True:
                 if not stack:
-                    self.steps += budget - left
+                    self.steps += steps + 1
                     return False
                 number, state, bits = stack.pop()
                 node = number + 1
@@ -195,8 +197,9 @@ class Search:
                 previous[behind] = node
                 if not looks[kind_of[number]]:
                     break
+            row = table[state]
             node = following[node]
-        self.steps += budget - left
-        self._remaining = 0
-        self.order = tuple(self.calls[number][3] for number, _, _ in stack)
-        return True
+        self._state, self._bits, self._node = state, bits, node
+        self._remaining, self._deepest = remaining, deepest
+        self.steps += budget
+        return None
