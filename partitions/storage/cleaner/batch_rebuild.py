@@ -13,6 +13,10 @@ from collections.abc import Sequence
 from ....seam import Buffer
 from ....wire.records import (
     HEADER_SIZE,
+    MAGIC,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
     NO_TIMESTAMP,
     OVERHEAD,
     BatchHeader,
@@ -61,6 +65,36 @@ def emptied(header: BatchHeader) -> bytearray:
             records_count=0,
         ),
         b"",
+    )
+
+
+def spacer(end_offset: int, leader_epoch: int) -> bytearray:
+    """An empty batch, of no producer, that does nothing but end at `end_offset`."""
+    return sealed(
+        BatchHeader(
+            base_offset=end_offset - 1,
+            batch_length=0,
+            partition_leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=0,
+            last_offset_delta=0,
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=NO_TIMESTAMP,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_EPOCH,
+            base_sequence=NO_SEQUENCE,
+            records_count=0,
+        ),
+        b"",
+    )
+
+
+def is_spacer(header: BatchHeader) -> bool:
+    return (
+        header.records_count == 0
+        and not header.has_producer_id
+        and header.max_timestamp == NO_TIMESTAMP
     )
 
 

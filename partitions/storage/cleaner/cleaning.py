@@ -16,14 +16,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from ....seam import Disk, frozen
-from ....wire.records import BatchHeader
+from ....wire.records import NO_EPOCH, BatchHeader, parse_header
 from ..batch_scan import PlacedBatch, Scan
 from ..control_marker import marker_of
 from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
 from ..segment import CLEANED, Segment
 from ..transaction_index import AbortedTransaction
-from .batch_rebuild import emptied, kept_body, sealed
+from .batch_rebuild import emptied, is_spacer, kept_body, sealed, spacer
 from .bodies import packed, unpacked
 from .cleanable import Cleanable, grouped
 from .key_map import NO_OFFSET, KeyMap
@@ -85,6 +85,15 @@ class _NewSegment:
         self._placed.append(_Placed(header.last_offset, len(batch), header.max_timestamp))
         if len(self._held) >= WRITE_BYTES:
             await self.flush()
+
+    async def end_at(self, end_offset: int, leader_epoch: int) -> None:
+        """All is added. A segment that ended before the next one begins would look torn to
+        recovery, so the offsets lost at the end get an empty batch of nobody."""
+        next_offset = self._placed[-1].last_offset + 1 if self._placed else self.segment.next_offset
+        if next_offset < end_offset:
+            empty = spacer(end_offset, leader_epoch)
+            await self.add(parse_header(empty), empty)
+        await self.flush()
 
     async def flush(self) -> None:
         if not self._held:
@@ -197,7 +206,7 @@ class CleaningRound:
                 producer_id: LastOfProducer(entry.last_data_offset, entry.producer_epoch)
                 for producer_id, entry in log.producers.entries().items()
             },
-            end_offset=group[-1].next_offset,
+            end_offset=self._target.end_offset,
         )
         made = Segment.create(
             log.directory,
@@ -210,14 +219,18 @@ class CleaningRound:
         try:
             new = _NewSegment(made, self._files, self._pace)
             changed = len(group) > 1
+            end_offset, leader_epoch = group[-1].next_offset, NO_EPOCH
             for segment in group:
                 # Also those whose marker lies in a later segment.
                 self._transactions.expect(
                     log.aborted_transactions(segment.base_offset, segment.next_offset)
                 )
                 async for batch in self._batches(segment):
+                    if is_spacer(batch.header) and batch.header.next_offset == end_offset:
+                        continue  # It comes again, if it is needed.
                     changed |= await self._clean_batch(batch, rules, new)
-            await new.flush()
+                    leader_epoch = batch.header.partition_leader_epoch
+            await new.end_at(end_offset, leader_epoch)
         except BaseException:
             made.remove(self._disk)
             raise

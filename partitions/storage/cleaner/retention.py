@@ -56,8 +56,7 @@ class Retention:
     delete_retention_ms: int
     producers: Mapping[int, LastOfProducer]
     end_offset: int
-    """Where the group of segments ends that becomes one; the batch that ends there stays, be it
-    empty: a segment that ends before the next one begins looks torn to recovery."""
+    """First offset that this round may not touch; the batch that ends there stays, be it empty."""
 
     def verdict(self, header: BatchHeader, *, discard: bool) -> Verdict:
         """`discard`: aborted data, or a marker whose transaction has no data left."""
