@@ -250,11 +250,15 @@ class LeaderFetcher:
 
     async def _append(self, followed: Followed, data: PartitionData) -> bool:
         """True when records were appended."""
-        partition = followed.partition
+        partition, asked = followed.partition, followed.position
+        assert asked is not None
         records: Buffer = one_buffer(data.records)
         try:
             fresh = partition.append_fetched(
-                followed.state, records, leader_high_watermark=data.high_watermark
+                followed.state,
+                records,
+                fetch_offset=asked.fetch_offset,
+                leader_high_watermark=data.high_watermark,
             )
             if fresh and data.log_start_offset > partition.log.log_start_offset:
                 followed.leader_log_start_offset = data.log_start_offset
@@ -263,8 +267,7 @@ class LeaderFetcher:
             self._report(followed, failed)
             return False
         followed.failures = 0
-        known = followed.position.high_watermark if followed.position is not None else None
-        if len(records) or followed.state.high_watermark != known:
+        if not fresh or len(records) or followed.state.high_watermark != asked.high_watermark:
             followed.position = None
         return fresh and len(records) > 0
 

@@ -505,13 +505,25 @@ class Partition:
         )
 
     def append_fetched(
-        self, state: FollowerState, records: Buffer | None, *, leader_high_watermark: int
+        self,
+        state: FollowerState,
+        records: Buffer | None,
+        *,
+        fetch_offset: int,
+        leader_high_watermark: int,
     ) -> bool:
-        """Append what the leader sent; False when the answer came too late for its epoch.
+        """Append what the leader sent for `fetch_offset`; False when the answer came too late for
+        its epoch, or the log no longer ends where it was asked for: what came may continue it all
+        the same, behind a gap that would pass for one of compaction.
 
         Raises CorruptBatch, OffsetGap, StorageFailed; then nothing was appended.
         """
         if state is not self.follower or self._cuts_running:
+            return False
+        if self.log.log_end_offset != fetch_offset:
+            logger.error(
+                "%s: asked for %d, ends at %d", self, fetch_offset, self.log.log_end_offset
+            )
             return False
         if records is not None and len(records):
             self.log.append_as_follower(records, committed=leader_high_watermark)

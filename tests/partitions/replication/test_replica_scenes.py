@@ -486,6 +486,49 @@ def test_c1_an_unclean_election_of_a_damaged_log_takes_what_is_left(world: World
     assert scene.produce(1, b"x") == Answer(NO_ERROR, len(left))
 
 
+def test_c3_a_member_that_lost_its_end_leaves_at_once_and_is_filled_again(world: World) -> None:
+    """Behind the back of everybody, and in one life: the leader sees it by the next fetch."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    log = scene.nodes[3].partition().log
+    scene.call(3, log.truncate_to(4))
+    scene.produce(1, b"10")
+    scene.until(lambda: scene.nodes[1].replicas.counters.replicas_that_lost_data == 1)
+    scene.until(lambda: 3 not in scene.image().isr)
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[3].log() == scene.nodes[1].log()
+
+
+# Planned moves.
+
+
+def test_hole_13_a_planned_move_keeps_what_every_replica_in_sync_had(world: World) -> None:
+    """`acks=1` promises the leader's device; a move may lose it. `acks=all` promises the rest."""
+    scene = ReplicaScene(world)
+    scene.metadata.create((2, 1, 3), min_isr=2)
+    scene.publish()
+    scene.await_role(2, Role.LEADER)
+    scene.fence(2)
+    scene.await_role(1, Role.LEADER)
+    scene.unfence(2)
+    scene.await_isr(1, 2, 3)
+    assert scene.produce(1, b"all").error is NO_ERROR
+    for other in (2, 3):
+        world.network.block(scene.nodes[1].host, scene.nodes[other].host)
+    assert scene.produce(1, b"leader only", acks=1).error is NO_ERROR
+    wanted = (PartitionId(topic_id("t"), 0),)
+    scene.metadata.must(ElectLeaders(scene.metadata.epoch, ElectionType.PREFERRED, wanted))
+    scene.publish()
+    world.network.heal()
+    scene.await_role(2, Role.LEADER)
+    scene.await_isr(1, 2, 3)
+    assert scene.produce(2, b"next").error is NO_ERROR
+    assert scene.consume(2) == [b"all", b"next"]
+    assert values(scene, 1) == [b"all", b"next"]
+
+
 # Power.
 
 
