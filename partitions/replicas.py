@@ -51,6 +51,7 @@ from .storage import (
     StoredLog,
 )
 from .storage.cleaner import CleanerSettings, CleaningCandidate, LogCleaner
+from .storage.group_commit import PASSING_ERRORS
 from .storage.producer_expiry import ProducerExpiry
 from .waiting_room import PendingAnswers
 
@@ -457,7 +458,14 @@ class Replicas:
     async def _checkpoint_regularly(self) -> None:
         while True:
             await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
-            await self._directory.checkpoint(self._high_watermarks())
+            try:
+                await self._directory.checkpoint(self._high_watermarks())
+            except OSError as error:
+                if error.errno not in PASSING_ERRORS:
+                    raise
+                # Older checkpoints make a longer recovery, nothing worse: no reason to end a node
+                # whose logs wait for room.
+                logger.warning("checkpoints stay as they are: %s", error)
 
     async def _delete_outlived_regularly(self) -> None:
         """Retention, one log at a time, each in a turn of the loop of its own (RULES F1)."""
