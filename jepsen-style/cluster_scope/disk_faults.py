@@ -67,12 +67,12 @@ class DiskFaults:
     def _full(self, fault: Fault, nodes: Sequence[int]) -> Heal:
         drives = [host.drive for host in self._stage.hosts(nodes)]
         for number, drive in zip(nodes, drives, strict=True):
-            self._supervisor.excuse(number)
+            self._supervisor.excuse_from_now_on(number)
             drive.capacity_bytes = drive.used_bytes() + int(fault.option("slack_bytes"))
 
         def heal() -> None:
             for number, drive in zip(nodes, drives, strict=True):
-                # What has started meanwhile met the full disk, too.
+                # What has started meanwhile has met the full disk.
                 self._supervisor.excuse(number)
                 drive.capacity_bytes = UNLIMITED
 

@@ -21,6 +21,7 @@ WELL_S = 5.0
 """A process that has lived for this long has started well."""
 
 PIN_S = 0.3
+FOR_EVER = 1 << 60
 ADD_RAFT_VOTER_VERSION = 0
 
 
@@ -53,6 +54,10 @@ class Supervisor:
     def excuse(self, number: int) -> None:
         """The disk fails this process or the one that starts next: it may end because of it."""
         self._excused[number] = self._stage.cluster.hosts[number].incarnation + 1
+
+    def excuse_from_now_on(self, number: int) -> None:
+        """Until `excuse` says otherwise: the disk goes on failing whatever starts on it."""
+        self._excused[number] = FOR_EVER
 
     def damage(self, number: int) -> None:
         """What was synced may be gone from this disk."""
