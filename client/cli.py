@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from .cluster.commands import cluster
 from .failure import ExitStatus, Failure
 from .group_commands import group
+from .quorum_commands import quorum
 from .record_commands import consume, produce
 from .terminal import emit, say
 from .topic_commands import topic
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.add_typer(cluster)
 app.add_typer(topic)
+app.add_typer(quorum)
 app.add_typer(group)
 app.command()(produce)
 app.command()(consume)

@@ -1,4 +1,4 @@
-"""The controller's APIs on the inter-node listener, and for this very node."""
+"""The controller's and the quorum's APIs on the inter-node listener, and for this very node."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ..metadata.commands import Origin
 from ..metadata.controller import Controller, ControllerAnswer
 from ..wire import ApiKey, Message
+from .quorum_view import QuorumView
 
 METHODS: Mapping[ApiKey, str] = MappingProxyType(
     {
@@ -23,6 +24,8 @@ METHODS: Mapping[ApiKey, str] = MappingProxyType(
         ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
         ApiKey.ELECT_LEADERS: "elect_leaders",
         ApiKey.UNREGISTER_BROKER: "unregister_broker",
+        ApiKey.ADD_RAFT_VOTER: "replace_voter",
+        ApiKey.DESCRIBE_QUORUM: "describe_quorum",
     }
 )
 
@@ -31,10 +34,11 @@ WITH_ORIGIN = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
 
 
 class ControllerApis:
-    """`controller_client.LocalController` over the controller of this node."""
+    """`controller_client.LocalController` over the controller and the quorum of this node."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, quorum: QuorumView) -> None:
         self._controller = controller
+        self._quorum = quorum
 
     async def __call__(
         self,
@@ -44,7 +48,8 @@ class ControllerApis:
         deadline: float,
         origin: Origin | None,
     ) -> ControllerAnswer[Message]:
-        method = getattr(self._controller, METHODS[api_key])
+        owner = self._quorum if api_key == ApiKey.DESCRIBE_QUORUM else self._controller
+        method = getattr(owner, METHODS[api_key])
         if api_key in WITH_ORIGIN:
             answer: ControllerAnswer[Message] = await method(request, version, deadline, origin)
         else:

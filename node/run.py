@@ -40,6 +40,7 @@ from .loop_lag import LoopLag
 from .offset_store import ReplicatedOffsets
 from .peers import Peers
 from .producer_ids import ProducerIds
+from .quorum_view import QuorumView
 from .report import NodeAddresses
 from .services import Services
 from .topic_creation import TopicCreation
@@ -255,7 +256,18 @@ class Node:
         self._death_watch = DeathWatch(
             peers=self.peers, worthwhile=lambda: self.controller.active, tasks=self._tasks
         )
-        self._own_controller = ControllerApis(self.controller)
+        self._own_controller = ControllerApis(
+            self.controller,
+            QuorumView(
+                node_id=config.node_id,
+                directory_id=log_directory.directory_id,
+                voters=config.voters,
+                status=self.raft.status,
+                image=lambda: self.machine.image,
+                active=lambda: self.controller.active,
+                clock=self.clock,
+            ),
+        )
 
     def _make_raft(self, log_directory: LogDirectory) -> RaftLog | Observer:
         """A voter, or outside the voters an observer: the one and only difference between them."""

@@ -41,12 +41,15 @@ class LocalCluster:
         self,
         nodes: int = 3,
         *,
+        voters: int | None = None,
         directory: str | None = None,
         settings: Mapping[str, Value] | None = None,
         ready_seconds: float = READY_SECONDS,
     ) -> None:
-        """`settings`: node settings by Kafka's names, over those that `cluster up` writes."""
+        """`voters`: the first so many form the quorum, by default all, but not more than 5.
+        `settings`: node settings by Kafka's names, over those that `cluster up` writes."""
         self._size = nodes
+        self._voters = voters
         self._directory = directory
         self._settings = settings
         self._ready_seconds = ready_seconds
@@ -57,10 +60,11 @@ class LocalCluster:
     def __enter__(self) -> LocalCluster:
         self._folder = ClusterFolder.at(self._directory or tempfile.mkdtemp(prefix="logboat-"))
         try:
-            with claim(self._folder, nodes=self._size, any_port=True):
+            with claim(self._folder, nodes=self._size, voters=self._voters, any_port=True):
                 self._cluster = bring_up(
                     self._folder,
                     nodes=self._size,
+                    voters=self._voters,
                     any_port=True,
                     ready_seconds=self._ready_seconds,
                     settings=self._settings,

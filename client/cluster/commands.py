@@ -37,7 +37,16 @@ class Output(StrEnum):
 @cluster.command()
 def up(
     nodes: Annotated[
-        int | None, typer.Option("--nodes", min=1, max=5, help="How many (default 3).")
+        int | None, typer.Option("--nodes", min=1, max=20, help="How many (default 3).")
+    ] = None,
+    voters: Annotated[
+        int | None,
+        typer.Option(
+            "--voters",
+            min=1,
+            max=5,
+            help="How many of them form the quorum (default all, at most 5).",
+        ),
     ] = None,
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
@@ -53,7 +62,7 @@ def up(
     from .up import up as bring_up
 
     _refuse_both(data_dir, ephemeral)
-    status = bring_up(UpOptions(nodes, data_dir, ephemeral, any_port, detach))
+    status = bring_up(UpOptions(nodes, voters, data_dir, ephemeral, any_port, detach))
     raise typer.Exit(int(status))
 
 

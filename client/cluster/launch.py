@@ -68,10 +68,12 @@ class RunningCluster:
 
 
 @contextmanager
-def claim(folder: ClusterFolder, *, nodes: int | None, any_port: bool) -> Iterator[None]:
+def claim(
+    folder: ClusterFolder, *, nodes: int | None, any_port: bool, voters: int | None = None
+) -> Iterator[None]:
     """Be the one `up` of this folder. What can be seen to be wrong beforehand (ports in use,
     another cluster, no permission) raises Failure before anything is written."""
-    _plan(folder, nodes, any_port=any_port, ephemeral=False)
+    _plan(folder, nodes, voters, any_port=any_port, ephemeral=False)
     try:
         os.makedirs(folder.path, mode=0o700, exist_ok=True)
     except OSError as error:
@@ -81,12 +83,18 @@ def claim(folder: ClusterFolder, *, nodes: int | None, any_port: bool) -> Iterat
 
 
 def _plan(
-    folder: ClusterFolder, nodes: int | None, *, any_port: bool, ephemeral: bool
+    folder: ClusterFolder,
+    nodes: int | None,
+    voters: int | None,
+    *,
+    any_port: bool,
+    ephemeral: bool,
 ) -> tuple[ClusterState, list[int]]:
     """The cluster as it will be, and which of its nodes are to be started."""
-    state = existing_cluster(folder, nodes)
+    state = existing_cluster(folder, nodes, voters)
     if state is None:
-        state = new_cluster(nodes or DEFAULT_NODES, any_port=any_port, ephemeral=ephemeral)
+        size = nodes or DEFAULT_NODES
+        state = new_cluster(size, voters, any_port=any_port, ephemeral=ephemeral)
     running = running_nodes(folder, state)
     to_start = [node.node_id for node in state.nodes if node.node_id not in running]
     if not to_start:
@@ -109,6 +117,7 @@ def bring_up(
     *,
     nodes: int | None,
     any_port: bool,
+    voters: int | None = None,
     ephemeral: bool = False,
     ready_seconds: float = READY_SECONDS,
     settings: Mapping[str, Value] | None = None,
@@ -121,7 +130,7 @@ def bring_up(
     that was started here. A restart keeps cluster id, node ids and ports.
     """
     for attempt in range(PORT_ATTEMPTS):
-        state, to_start = _plan(folder, nodes, any_port=any_port, ephemeral=ephemeral)
+        state, to_start = _plan(folder, nodes, voters, any_port=any_port, ephemeral=ephemeral)
         write_files(folder, state, settings)
         cluster = RunningCluster(folder, state)
         try:

@@ -32,7 +32,7 @@ def settings_of(folder: ClusterFolder, state: ClusterState, node_id: int) -> dic
 def addresses_of(state: ClusterState, node_id: int) -> dict[str, Value]:
     """The settings that change when a node listens elsewhere."""
     node = state.node(node_id)
-    voters = ",".join(f"{voter.node_id}@{voter.quorum}" for voter in state.nodes)
+    voters = ",".join(f"{voter.node_id}@{voter.quorum}" for voter in state.voters)
     return {
         "listeners": f"PLAINTEXT://{node.kafka},INTERNODE://{node.quorum}",
         "advertised.listeners": f"PLAINTEXT://{node.kafka},INTERNODE://{node.quorum}",

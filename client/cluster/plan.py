@@ -8,26 +8,36 @@ import secrets
 import uuid
 from collections.abc import Mapping
 
-from ..failure import Failure
+from ..failure import ExitStatus, Failure
 from .folder import ClusterFolder
 from .node_toml import Value, addresses_of, render, replaced, settings_of
 from .ports import HOST, NodePorts, first_taken, free_ports, usual_ports
 from .state import ClusterState, NodeState, load_state, save_state
 
 DEFAULT_NODES = 3
+MAX_VOTERS = 5
+"""More make every decision slower and outlive no more than two deaths in practice."""
 
 
-def new_cluster(nodes: int, *, any_port: bool, ephemeral: bool) -> ClusterState:
-    """A cluster that exists on paper only."""
+def new_cluster(
+    nodes: int, voters: int | None = None, *, any_port: bool, ephemeral: bool
+) -> ClusterState:
+    """A cluster that exists on paper only; its first nodes vote, without `voters` at most 5."""
+    if voters is None:
+        voters = min(nodes, MAX_VOTERS)
+    if voters > nodes:
+        raise Failure(f"{voters} of {nodes} nodes cannot vote", ExitStatus.USAGE)
     ports = free_ports(nodes) if any_port else [usual_ports(n + 1) for n in range(nodes)]
     return ClusterState(
         _new_cluster_id(),
-        tuple(_at(NodeState(n + 1, "", "", ""), ports[n]) for n in range(nodes)),
+        tuple(_at(NodeState(n + 1, "", "", "", n < voters), ports[n]) for n in range(nodes)),
         ephemeral,
     )
 
 
-def existing_cluster(folder: ClusterFolder, nodes: int | None) -> ClusterState | None:
+def existing_cluster(
+    folder: ClusterFolder, nodes: int | None, voters: int | None = None
+) -> ClusterState | None:
     """The cluster in the folder; None when a new one may be made there."""
     if folder.exists():
         state = load_state(folder)
@@ -35,6 +45,12 @@ def existing_cluster(folder: ClusterFolder, nodes: int | None) -> ClusterState |
             raise Failure(
                 f"{folder.path} holds a cluster of {len(state.nodes)} nodes, not {nodes}; "
                 "leave --nodes away to start it, or choose another --data-dir"
+            )
+        if voters is not None and voters != len(state.voters):
+            raise Failure(
+                f"{folder.path} holds a cluster with {len(state.voters)} voters, not {voters}: "
+                "the voters of a cluster are fixed; leave --voters away, or choose another "
+                "--data-dir"
             )
         return state
     try:
@@ -116,6 +132,7 @@ def _at(node: NodeState, ports: NodePorts) -> NodeState:
         kafka=f"{HOST}:{ports.kafka}",
         quorum=f"{HOST}:{ports.quorum}",
         http=f"{HOST}:{ports.http}",
+        votes=node.votes,
         pid=node.pid,
     )
 

@@ -21,6 +21,8 @@ class NodeState:
     kafka: str
     quorum: str
     http: str
+    votes: bool = True
+    """Whether it is a voter of the quorum, or a broker that observes it."""
     pid: int | None = None
     """Of the last process started; None once it was stopped. It may be stale after a crash."""
 
@@ -54,6 +56,10 @@ class ClusterState:
 
     def with_pid(self, node_id: int, pid: int | None) -> ClusterState:
         return self.with_node(replace(self.node(node_id), pid=pid))
+
+    @property
+    def voters(self) -> tuple[NodeState, ...]:
+        return tuple(node for node in self.nodes if node.votes)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -97,6 +103,7 @@ def _encode(state: ClusterState) -> dict[str, Any]:
                 "kafka": node.kafka,
                 "http": node.http,
                 "quorum": node.quorum,
+                "votes": node.votes,
             }
             for node in state.nodes
         ],
@@ -111,6 +118,8 @@ def _decode(document: dict[str, Any]) -> ClusterState:
             node_id=int(node["id"]),
             kafka=str(node["kafka"]),
             quorum=str(node["quorum"]),
+            # Absent in files from before there were observers.
+            votes=bool(node.get("votes", True)),
             http=str(node["http"]),
             pid=None if node["pid"] is None else int(node["pid"]),
         )

@@ -19,6 +19,8 @@ from .supervise import StopRequests, supervise
 class UpOptions:
     nodes: int | None
     """None: as many as the folder holds, 3 for a new cluster."""
+    voters: int | None
+    """None: all of them, but not more than 5."""
     data_dir: str | None
     ephemeral: bool
     any_port: bool
@@ -45,12 +47,13 @@ def up(options: UpOptions) -> ExitStatus:
 
 
 def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> ExitStatus:
-    with claim(folder, nodes=options.nodes, any_port=options.any_port):
+    with claim(folder, nodes=options.nodes, voters=options.voters, any_port=options.any_port):
         with stops.interrupting():
             say("Starting the cluster...")
             cluster = bring_up(
                 folder,
                 nodes=options.nodes,
+                voters=options.voters,
                 any_port=options.any_port,
                 ephemeral=options.ephemeral,
             )

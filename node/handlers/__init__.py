@@ -63,6 +63,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.ELECT_LEADERS, 0, 2, "elect_leaders"),
     Served(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, "incremental_alter_configs"),
     Served(ApiKey.OFFSET_DELETE, 0, 0, "offset_delete"),
+    Served(ApiKey.DESCRIBE_QUORUM, 0, 2, "describe_quorum"),
     Served(ApiKey.DESCRIBE_CLUSTER, 0, 2, "describe_cluster"),
     Served(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, "consumer_group_heartbeat"),
     Served(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),

@@ -1,8 +1,8 @@
 """Inter-node only: requests of other nodes to the controller of this node, for all of its APIs.
 
-Keys 19, 20, 33, 37, 43, 44 (forwarded for clients), 56 AlterPartition, 62 BrokerRegistration,
-63 BrokerHeartbeat, 64 UnregisterBroker, 67 AllocateProducerIds,
-73 AssignReplicasToDirs. The controller answers NOT_CONTROLLER while it is not the active one, and
+Keys 19, 20, 33, 37, 43, 44, 55 (forwarded for clients), 56 AlterPartition, 62 BrokerRegistration,
+63 BrokerHeartbeat, 64 UnregisterBroker, 67 AllocateProducerIds, 73 AssignReplicasToDirs,
+80 AddRaftVoter. The controller answers NOT_CONTROLLER while it is not the active one, and
 the asking node looks for another.
 """
 

@@ -14,11 +14,13 @@ from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
 from ...wire import ApiKey, Message, api
+from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_groups import DeleteGroupsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.describe_groups import DescribeGroupsRequest
+from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_groups import ListGroupsRequest
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -164,6 +166,20 @@ class NodeForHttp:
     ) -> DeleteTopicsResponse:
         answer = await self._ask_controller(ApiKey.DELETE_TOPICS, request, deadline)
         assert isinstance(answer, DeleteTopicsResponse)
+        return answer
+
+    async def describe_quorum(
+        self, request: DescribeQuorumRequest, deadline: float
+    ) -> DescribeQuorumResponse:
+        answer = await self._ask_controller(ApiKey.DESCRIBE_QUORUM, request, deadline)
+        assert isinstance(answer, DescribeQuorumResponse)
+        return answer
+
+    async def replace_voter(
+        self, request: AddRaftVoterRequest, deadline: float
+    ) -> AddRaftVoterResponse:
+        answer = await self._ask_controller(ApiKey.ADD_RAFT_VOTER, request, deadline)
+        assert isinstance(answer, AddRaftVoterResponse)
         return answer
 
     async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:

@@ -75,6 +75,11 @@ _MAPPINGS: dict[ErrorCode, _Mapping] = {
     ),
     K.UNKNOWN_TOPIC_ID: _Mapping(404, 40403, "the topic was deleted, perhaps created again"),
     K.TOPIC_ALREADY_EXISTS: _Mapping(409, 409),
+    K.VOTER_NOT_FOUND: _Mapping(404, 404, "GET /api/v1/quorum lists the voters"),
+    K.DUPLICATE_VOTER: _Mapping(
+        409, 409, "stop it first, or wait until its session has ended; then try again"
+    ),
+    K.INVALID_UPDATE_VERSION: _Mapping(409, 409, "somebody else changed it at the same moment"),
     K.INVALID_TOPIC_EXCEPTION: _Mapping(
         422, 422, "at most 249 letters, digits, '.', '_' and '-', and neither '.' nor '..'"
     ),

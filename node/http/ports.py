@@ -12,8 +12,10 @@ from typing import Protocol
 from ...metadata.image import ClusterImage
 from ...seam import frozen
 from ...wire import Message
+from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
@@ -89,6 +91,18 @@ class HttpNode(Protocol):
     async def delete_topics(
         self, request: DeleteTopicsRequest, deadline: float
     ) -> DeleteTopicsResponse:
+        """As `create_topics`."""
+        ...
+
+    async def describe_quorum(
+        self, request: DescribeQuorumRequest, deadline: float
+    ) -> DescribeQuorumResponse:
+        """As the quorum's leader sees it."""
+        ...
+
+    async def replace_voter(
+        self, request: AddRaftVoterRequest, deadline: float
+    ) -> AddRaftVoterResponse:
         """As `create_topics`."""
         ...
 

@@ -8,7 +8,7 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, groups, health, produce, topics
+from . import consume, groups, health, produce, quorum, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
@@ -43,6 +43,8 @@ def application(
             web.get("/healthz", health.healthz),
             web.get("/readyz", health.readyz),
             web.get("/api/v1/cluster", topics.cluster),
+            web.get("/api/v1/quorum", quorum.quorum),
+            web.put("/api/v1/quorum/voters/{node}", quorum.replace_voter),
             web.get("/api/v1/topics", topics.list_topics),
             web.post("/api/v1/topics", topics.create_topic),
             web.get("/api/v1/topics/{topic}", topics.describe_topic),

@@ -55,7 +55,7 @@ async def create_topic(request: web.Request) -> web.Response:
     except Unreachable:
         raise no_controller() from None
     except AnswerLost:
-        raise _admin_answer_lost() from None
+        raise admin_answer_lost() from None
     result = response.topics[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
@@ -81,7 +81,7 @@ async def delete_topic(request: web.Request) -> web.Response:
     except Unreachable:
         raise no_controller() from None
     except AnswerLost:
-        raise _admin_answer_lost() from None
+        raise admin_answer_lost() from None
     result = response.responses[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
@@ -143,7 +143,7 @@ def _config_text(name: str, value: Any) -> str:
     raise ApiError(422, f"setting {name!r} is no text, number or truth value")
 
 
-def _admin_answer_lost() -> ApiError:
+def admin_answer_lost() -> ApiError:
     return ApiError(
         504,
         "the controller did not answer in time",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import stat
 import tomllib
@@ -112,6 +113,41 @@ def test_another_number_of_nodes_is_refused(tmp_path: Path) -> None:
     write_files(folder, new_cluster(3, any_port=True, ephemeral=False))
     with pytest.raises(Failure, match="holds a cluster of 3 nodes, not 5"):
         existing_cluster(folder, 5)
+
+
+def test_nodes_beyond_the_voters_are_told_of_the_voters_only(tmp_path: Path) -> None:
+    folder = ClusterFolder.at(str(tmp_path))
+    state = new_cluster(5, 3, any_port=False, ephemeral=False)
+    write_files(folder, state)
+    for node_id in range(1, 6):
+        parsed = flattened(tomllib.loads(Path(folder.node_config(node_id)).read_text()))
+        voters = "1@127.0.0.1:9093,2@127.0.0.1:10093,3@127.0.0.1:11093"
+        assert parsed["controller.quorum.voters"] == voters
+    assert load_state(folder) == state
+    assert existing_cluster(folder, 5, 3) == state
+    with pytest.raises(Failure, match="holds a cluster with 3 voters, not 5"):
+        existing_cluster(folder, 5, 5)
+
+
+def test_at_most_five_nodes_vote_unless_less_are_asked_for() -> None:
+    def voters(nodes: int, asked: int | None = None) -> int:
+        return len(new_cluster(nodes, asked, any_port=False, ephemeral=False).voters)
+
+    assert [voters(1), voters(3), voters(5), voters(9), voters(9, 3)] == [1, 3, 5, 5, 3]
+    with pytest.raises(Failure, match="4 of 3 nodes cannot vote"):
+        voters(3, 4)
+
+
+def test_a_state_file_from_before_there_were_observers_names_voters(tmp_path: Path) -> None:
+    folder = ClusterFolder.at(str(tmp_path))
+    state = new_cluster(3, any_port=True, ephemeral=False)
+    save_state(folder, state)
+    path = Path(folder.state_file)
+    document = json.loads(path.read_text())
+    for node in document["nodes"]:
+        del node["votes"]
+    path.write_text(json.dumps(document))
+    assert load_state(folder) == state
 
 
 def test_cluster_ids_look_like_kafkas() -> None:

@@ -60,9 +60,15 @@ def test_an_unknown_option_is_a_usage_error(runner: CliRunner) -> None:
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("nodes", ["0", "6", "three"])
-def test_a_cluster_has_one_to_five_nodes(runner: CliRunner, nodes: str) -> None:
+@pytest.mark.parametrize("nodes", ["0", "21", "three"])
+def test_a_cluster_has_one_to_twenty_nodes(runner: CliRunner, nodes: str) -> None:
     assert runner.invoke(app, ["cluster", "up", "--nodes", nodes]).exit_code == ExitStatus.USAGE
+
+
+def test_a_quorum_has_one_to_five_voters(runner: CliRunner) -> None:
+    for voters in ("0", "6"):
+        arguments = ["cluster", "up", "--nodes", "9", "--voters", voters]
+        assert runner.invoke(app, arguments).exit_code == ExitStatus.USAGE
 
 
 def test_data_dir_and_ephemeral_exclude_each_other(runner: CliRunner, tmp_path: Path) -> None:

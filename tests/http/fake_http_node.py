@@ -17,8 +17,14 @@ from logboat.metadata.image import (
 )
 from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
 from logboat.wire import ErrorCode, Message
+from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from logboat.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from logboat.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    ReplicaState,
+)
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -86,6 +92,10 @@ class FakeNode:
         self.asked: list[int] = []
         self.logs: dict[tuple[str, int], bytes] = {}
         self.ends: dict[tuple[str, int], int] = {}
+        self.quorum_voters: list[ReplicaState] = []
+        self.quorum_observers: list[ReplicaState] = []
+        self.replaced: AddRaftVoterRequest | None = None
+        self.replace_error = ErrorCode.NONE
 
     def add(self, added: TopicImage) -> None:
         topics = {**self.current.topics, added.name: added}
@@ -200,6 +210,30 @@ class FakeNode:
 
     async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
         raise Unreachable
+
+    async def describe_quorum(
+        self, request: DescribeQuorumRequest, deadline: float
+    ) -> DescribeQuorumResponse:
+        self._ask(0)
+        topic = request.topics[0]
+        partition = DescribeQuorumResponse.TopicData.PartitionData(
+            leader_id=1,
+            leader_epoch=4,
+            high_watermark=90,
+            current_voters=self.quorum_voters,
+            observers=self.quorum_observers,
+        )
+        found = DescribeQuorumResponse.TopicData(
+            topic_name=topic.topic_name, partitions=[partition]
+        )
+        return DescribeQuorumResponse(topics=[found])
+
+    async def replace_voter(
+        self, request: AddRaftVoterRequest, deadline: float
+    ) -> AddRaftVoterResponse:
+        self._ask(0)
+        self.replaced = request
+        return AddRaftVoterResponse(error_code=self.replace_error)
 
     async def delete_topics(
         self, request: DeleteTopicsRequest, deadline: float

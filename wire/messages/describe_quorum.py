@@ -23,7 +23,9 @@ class DescribeQuorumRequest(Message, versions="0-2", flexible="0+"):
     PartitionData = TopicData.PartitionData
 
 
-class _ReplicaState(Struct):
+class ReplicaState(Struct):
+    """A voter or an observer."""
+
     replica_id: int = int32()
     replica_directory_id: UUID = uuid(versions="2+")
     log_end_offset: int = int64()
@@ -33,8 +35,6 @@ class _ReplicaState(Struct):
 
 class DescribeQuorumResponse(Message, versions="0-2", flexible="0+"):
     """The quorum's state; from v2 with the addresses of its nodes."""
-
-    ReplicaState = _ReplicaState
 
     error_code: int = int16()
     error_message: str | None = string(versions="2+", nullable="2+", ignorable=True)
@@ -49,8 +49,8 @@ class DescribeQuorumResponse(Message, versions="0-2", flexible="0+"):
             leader_id: int = int32()
             leader_epoch: int = int32()
             high_watermark: int = int64()
-            current_voters: list[_ReplicaState] = array(_ReplicaState)
-            observers: list[_ReplicaState] = array(_ReplicaState)
+            current_voters: list[ReplicaState] = array(ReplicaState)
+            observers: list[ReplicaState] = array(ReplicaState)
 
         partitions: list[PartitionData] = array(PartitionData)
 

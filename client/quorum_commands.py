@@ -1,0 +1,73 @@
+"""`logboat quorum ...`: the voters that keep the cluster's metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from .node_api import DEFAULT_URL, NodeApi, Url
+from .terminal import As, Output, emit, say, table
+
+quorum = typer.Typer(
+    name="quorum",
+    help="The metadata quorum: its state, and a voter whose disk was lost.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@quorum.command()
+def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
+    """Show leader, voters and observers, as the leader sees them."""
+    document = NodeApi(url).call("GET", "/api/v1/quorum")
+    if output is Output.JSON:
+        emit(json.dumps(document, indent=2))
+        return
+    emit(
+        f"cluster {document['cluster_id']}: node {document['leader_id']} leads in epoch "
+        f"{document['leader_epoch']}, high watermark {document['high_watermark']}, "
+        f"largest lag {document['max_follower_lag']}"
+    )
+    header = ("NODE", "ROLE", "LOG-END", "LAG", "LAST-CONTACT", "DIRECTORY-ID")
+    voters = [_row(one, "leader" if one["leads"] else "follower") for one in document["voters"]]
+    observers = [_row(one, "observer") for one in document["observers"]]
+    emit(table(header, voters + observers))
+
+
+@quorum.command("replace-voter")
+def replace_voter(
+    node_id: Annotated[int, typer.Argument(metavar="NODE", min=0)],
+    directory_id: Annotated[
+        UUID, typer.Argument(metavar="DIRECTORY-ID", help="The new one, as the node names it.")
+    ],
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Admit a voter whose disk was lost, with its new directory. Then start the node again.
+
+    The old directory never votes again. The node's own records come back from other replicas.
+    """
+    body = {"directory_id": str(directory_id)}
+    NodeApi(url).call("PUT", f"/api/v1/quorum/voters/{node_id}", body)
+    say(f"Voter {node_id} is directory {directory_id} now; start the node again.")
+
+
+def _row(replica: dict[str, Any], role: str) -> tuple[str, ...]:
+    return (
+        str(replica["node_id"]),
+        role,
+        _known(replica["log_end_offset"]),
+        _known(replica["lag"]),
+        "now" if replica["leads"] else _ago(replica["silent_for_ms"]),
+        _known(replica["directory_id"]),
+    )
+
+
+def _known(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def _ago(milliseconds: int | None) -> str:
+    return "never" if milliseconds is None else f"{milliseconds / 1_000:.1f} s ago"
