@@ -62,8 +62,13 @@ class Counter:
         state = json.dumps([self.count, self.last_index]).encode()
         return lambda: state
 
-    def restore(self, index: int, snapshot: bytes) -> None:
-        self.count, self.last_index = json.loads(snapshot)
+    def decode(self, snapshot: bytes) -> Callable[[int], None]:
+        state = json.loads(snapshot)
+
+        def install(_: int) -> None:
+            self.count, self.last_index = state
+
+        return install
 
 
 class Voter:

@@ -508,7 +508,8 @@ class Driver:
         self.send(peer, Ack(self.term, 0, reset=False, success=False))
 
     async def _install(self, peer: int, chunk: SnapshotChunk, data: bytearray) -> None:
-        self._snapshots.received = await self._receiver.install(chunk, data)
+        snapshot = await self._receiver.install(chunk, data)
+        self._snapshots.received = await self._snapshots.decode(snapshot)
         self._installing_from = None
         try:
             if not self.failed and not self._stopped:

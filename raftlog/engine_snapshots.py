@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from pysyncobj.config import SERIALIZER_STATE
 
-from ..seam import Fatal, OnFatal, TaskScope, offload
+from ..seam import Fatal, OnFatal, TaskScope, frozen, offload
 from .engine import Voter
 from .interface import StateMachine
 from .journal import Journal
@@ -34,6 +34,14 @@ logger = logging.getLogger(__name__)
 
 RETRY_S = 10.0
 """Pause after a snapshot that could not be written, say for a full disk."""
+
+
+@frozen
+class DecodedSnapshot:
+    """A snapshot that the machine has decoded but not yet taken over."""
+
+    snapshot: Snapshot
+    install: Callable[[int], None]
 
 
 class EngineSnapshots:
@@ -60,7 +68,7 @@ class EngineSnapshots:
         self._state: int = SERIALIZER_STATE.NOT_SERIALIZING
         self._compact_to = 0
         self._retry_at: float | None = None
-        self.received: Snapshot | None = None
+        self.received: DecodedSnapshot | None = None
         """A checked and durable snapshot from the leader, while the engine may load it."""
 
     def exists(self) -> bool:
@@ -91,9 +99,10 @@ class EngineSnapshots:
     def deserialize(self) -> tuple[None, LogEntry, LogEntry, list[object]]:
         """Load the received snapshot, or at start the newest: state, last entry, predecessor."""
         try:
-            snapshot = self.received or self._newest()
-            self._machine.restore(snapshot.id.index, snapshot.state)
-            return (None, *self._head_of_log(snapshot), [])
+            # At start it is decoded here: nobody is served yet.
+            decoded = self.received or self._decode(self._newest())
+            decoded.install(decoded.snapshot.id.index)
+            return (None, *self._head_of_log(decoded.snapshot), [])
         except BaseException as error:
             # The engine logs it and goes on as if it had loaded the state.
             self._on_fatal(error)
@@ -134,6 +143,13 @@ class EngineSnapshots:
         self._on_done()
 
     # Loading.
+
+    async def decode(self, snapshot: Snapshot) -> DecodedSnapshot:
+        """Have the machine decode it beside the loop: of a large state that takes long (F1)."""
+        return await offload(lambda: self._decode(snapshot))
+
+    def _decode(self, snapshot: Snapshot) -> DecodedSnapshot:
+        return DecodedSnapshot(snapshot, self._machine.decode(snapshot.state))
 
     def _newest(self) -> Snapshot:
         if self._store.latest is None:

@@ -52,8 +52,12 @@ class StateMachine(Protocol):
         """Grab the immutable state, in the loop; the returned function encodes it, offloaded."""
         ...
 
-    def restore(self, index: int, snapshot: bytes) -> None:
-        """Replace the state by that of a snapshot which holds everything up to `index`."""
+    def decode(self, snapshot: bytes) -> Callable[[int], None]:
+        """Decode a snapshot, offloaded, touching nothing else of the machine.
+
+        The returned function is given, in the loop, the index up to which the snapshot holds
+        everything, and replaces the state. What either raises ends the process.
+        """
         ...
 
 

@@ -292,9 +292,10 @@ class Observer:
         return snapshot
 
     async def _install(self, snapshot: Snapshot) -> None:
+        install = await offload(lambda: self._machine.decode(snapshot.state))
         if snapshot.id.index <= self._applied_index:
             raise VoterLost(f"its snapshot ends at {snapshot.id.index}")
-        self._machine.restore(snapshot.id.index, snapshot.state)
+        install(snapshot.id.index)
         self._applied_index, self._applied_term = snapshot.id.index, snapshot.id.term
         self._commit_index = max(self._commit_index, self._applied_index)
         self._snapshot_index = snapshot.id.index

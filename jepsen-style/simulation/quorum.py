@@ -102,6 +102,9 @@ class Member:
     def capture(self) -> Callable[[], bytes]:
         return partial(_encode, dict(self.commands))
 
+    def decode(self, snapshot: bytes) -> Callable[[int], None]:
+        return lambda index: self.restore(index, snapshot)
+
     def restore(self, index: int, snapshot: bytes) -> None:
         self.commands = _decode(snapshot)
         self._last_index = index

@@ -75,7 +75,7 @@ async def test_a7_topic_deleted_and_recreated_across_a_snapshot_is_seen_as_both(
     again = replace(new_topic("t"), topic_id=topic_id("another"))
     cluster.must(CreateTopics(cluster.epoch, (again,), None))
     other.feed(cluster)
-    log.machine.restore(cluster.index + 5, other.machine.capture()())
+    log.machine.decode(other.machine.capture()())(cluster.index + 5)
     change = log.changes[-1]
     assert [topic.topic_id for topic in change.deleted_topics] == [topic_id("t")]
     assert [topic.topic_id for topic in change.changed_topics] == [topic_id("another")]
@@ -121,7 +121,7 @@ async def test_capture_is_the_image_of_that_moment() -> None:
     cluster.create((1, 2))
     log.feed(cluster)
     other = Log()
-    other.machine.restore(image.index, encode())
+    other.machine.decode(encode())(image.index)
     assert other.machine.image == image
 
 
@@ -129,11 +129,11 @@ async def test_snapshot_of_another_cluster_or_of_the_past_is_fatal() -> None:
     log = Log()
     stranger = MetadataMachine(cluster_id="other", on_fatal=log.fatal.append)
     with pytest.raises(Fatal, match="cluster"):
-        log.machine.restore(3, stranger.capture()())
+        log.machine.decode(stranger.capture()())(3)
     old = Log().machine.capture()()
     log.apply(1, NewController(1, 1))
     with pytest.raises(Fatal, match="applied"):
-        log.machine.restore(0, old)
+        log.machine.decode(old)(0)
 
 
 async def test_a3_digest_is_made_every_thousand_commands_also_when_indexes_skip() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -31,6 +32,7 @@ class Register:
     def __init__(self) -> None:
         self.applied: list[tuple[int, bytes]] = []
         self.restored_at: list[int] = []
+        self.decoded_beside_the_loop = False
 
     def apply(self, index: int, command: bytes) -> object:
         assert not self.applied or self.applied[-1][0] < index
@@ -42,6 +44,11 @@ class Register:
         return lambda: b"".join(
             struct.pack(">QI", index, len(command)) + command for index, command in state
         )
+
+    def decode(self, snapshot: bytes) -> Callable[[int], None]:
+        beside = threading.current_thread() is not threading.main_thread()
+        self.decoded_beside_the_loop |= beside
+        return lambda index: self.restore(index, snapshot)
 
     def restore(self, index: int, snapshot: bytes) -> None:
         self.applied = []

@@ -140,6 +140,8 @@ async def test_a_lagging_follower_gets_the_snapshot_and_the_rest(tmp_path: Path)
         await behind.start()
         await quorum.all_applied(commands)
         assert behind.machine.restored_at
+        # RULES F1: decoding a large state would hold the loop up.
+        assert behind.machine.decoded_beside_the_loop
         more = numbered("more", 10)
         await propose_all(await quorum.leader(), more)
         await quorum.all_applied([*commands, *more])
