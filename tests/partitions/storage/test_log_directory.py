@@ -86,7 +86,7 @@ async def test_an_empty_directory_is_formatted_and_known_again() -> None:
         "in use",
     ],
 )
-async def test_a_directory_that_is_not_ours_is_refused_and_left_alone(foreign: str) -> None:
+async def test_o01_a_directory_that_is_not_ours_is_refused_and_left_alone(foreign: str) -> None:
     disk = MemoryDisk()
     directory = await open_directory(disk)
     log = await directory.create_log("topic", 0, TOPIC_ID, SMALL)
@@ -116,7 +116,7 @@ async def test_a_directory_that_is_not_ours_is_refused_and_left_alone(foreign: s
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_keys_in_meta_properties_are_ignored() -> None:
+def test_o01_unknown_keys_in_meta_properties_are_ignored() -> None:
     meta = MetaProperties("c", 4, UUID(int=9))
     assert MetaProperties.decode(b"#date\n" + meta.encode() + b"more=x\n") == meta
 
@@ -291,7 +291,7 @@ async def test_a_cut_never_leaves_a_checkpoint_above_the_log() -> None:
         await directory.close()
 
 
-async def test_many_logs_share_few_descriptors() -> None:
+async def test_o05_many_logs_share_few_descriptors() -> None:
     disk = MemoryDisk()
     opened = 0
 

@@ -70,7 +70,7 @@ async def test_the_last_batch_torn_at_any_byte_is_cut_off() -> None:
     [bytes(4096), bytes(1 << 20), batch(b"x")[:30], None],
     ids=["zeros", "a megabyte of zeros", "half a batch", "a flipped bit"],
 )
-async def test_what_follows_the_last_valid_batch_is_cut_off(tail: bytes | None) -> None:
+async def test_r07_what_follows_the_last_valid_batch_is_cut_off(tail: bytes | None) -> None:
     """Case R07."""
     disk, held = await stopped_log(5, LogConfig())
     if tail is None:
@@ -84,7 +84,7 @@ async def test_what_follows_the_last_valid_batch_is_cut_off(tail: bytes | None) 
     await log.close()
 
 
-async def test_a_valid_batch_whose_checksum_is_zero_survives() -> None:
+async def test_r07_a_valid_batch_whose_checksum_is_zero_survives() -> None:
     """Case R07: no single zero field means "preallocated"."""
     disk, held = await stopped_log(1, LogConfig())
     data = batch(b"1234", base_offset=1)
@@ -206,7 +206,7 @@ async def test_a_half_made_roll_is_undone_or_kept() -> None:
     await log.close()
 
 
-async def test_a_new_log_file_of_zeros_is_an_empty_log() -> None:
+async def test_r07_a_new_log_file_of_zeros_is_an_empty_log() -> None:
     disk = new_disk()
     disk.open(f"{FOLDER}/{'0' * 20}.log", create=True).append([bytes(1 << 20)])
     log = await open_log(disk)
@@ -219,7 +219,7 @@ async def test_a_new_log_file_of_zeros_is_an_empty_log() -> None:
 
 
 @pytest.mark.parametrize("where", ["sealed", "active", "segment gone", "all gone"])
-async def test_damage_below_the_recovery_point_is_reported_and_not_cut(where: str) -> None:
+async def test_r07_damage_below_the_recovery_point_is_reported_and_not_cut(where: str) -> None:
     disk, held = await stopped_log(40)
     logs = names(disk, ".log")
     if where == "segment gone":

@@ -95,7 +95,7 @@ def test_a_topic_that_is_only_compacted_keeps_its_old_records() -> None:
     assert judged(pieces(1, 1), compact=True, delete=True, retention_ms=1).count == 2
 
 
-def test_a_record_from_the_future_blocks_age_but_not_size_nor_the_log_start() -> None:
+def test_r09_a_record_from_the_future_blocks_age_but_not_size_nor_the_log_start() -> None:
     """Case R09."""
     segments = pieces(1, 2, 5000, 3, 4)
     by_age = judged(segments, retention_ms=100)
@@ -183,7 +183,7 @@ async def test_when_all_is_old_an_empty_segment_takes_over() -> None:
     await log.close()
 
 
-async def test_a_record_from_the_future_is_named_in_a_warning_once(
+async def test_r09_a_record_from_the_future_is_named_in_a_warning_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Case R09."""
@@ -212,7 +212,7 @@ async def test_a_record_from_the_future_is_named_in_a_warning_once(
     await log.close()
 
 
-async def test_a_record_from_the_future_is_refused_by_default() -> None:
+async def test_r09_a_record_from_the_future_is_refused_by_default() -> None:
     """Case R09: `message.timestamp.after.max.ms` is an hour since Kafka 4."""
     log = await open_log(new_disk())
     with pytest.raises(RecordsRejected) as caught:
@@ -221,7 +221,7 @@ async def test_a_record_from_the_future_is_refused_by_default() -> None:
     await log.close()
 
 
-async def test_records_without_a_timestamp_age_from_when_they_were_written() -> None:
+async def test_r09_records_without_a_timestamp_age_from_when_they_were_written() -> None:
     """Case R09: neither expired at once nor kept for ever, a restart changes nothing."""
     disk, clock = new_disk(), TestClock()
     disk.now_ms = clock.now
@@ -240,7 +240,7 @@ async def test_records_without_a_timestamp_age_from_when_they_were_written() -> 
     await log.close()
 
 
-async def test_retention_frees_space_while_the_disk_is_full() -> None:
+async def test_o03_retention_frees_space_while_the_disk_is_full() -> None:
     """Case O03."""
     disk, clock = new_disk(), TestClock()
     config = LogConfig(segment_ms=3500, retention_ms=9000, file_delete_delay_ms=0)
