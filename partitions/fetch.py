@@ -47,8 +47,10 @@ FIRST_VERSION_WITH_LEADER_HINTS = 16
 
 SLICE_BYTES = 2 << 20
 SLICE_READS = 100
-"""Between two turns of the loop at most so much is read (F1). A slice holds any batch that
-`message.max.bytes` allows by default; larger ones make a slice of their own."""
+SLICE_PARTITIONS = 250
+"""Between two turns of the loop at most so much is read, and so many partitions are admitted (F1).
+A slice holds any batch that `message.max.bytes` allows by default; larger ones make a slice of
+their own."""
 
 OWING_WAIT_SECONDS = 0.02
 """A follower that does not yet fetch all it should is not held for longer: the partitions it lacks
@@ -180,7 +182,9 @@ class Fetch:
     async def begin(self, on_replica_fetch: Callable[[Partition, int], None]) -> None:
         """Admit every partition, then read. `on_replica_fetch(partition, replica id)` is told who
         follows what."""
-        for read in self._reads:
+        for number, read in enumerate(self._reads):
+            if number and number % SLICE_PARTITIONS == 0:
+                await asyncio.sleep(0)
             try:
                 self._admit(read)
             except Refused as refused:
@@ -225,7 +229,9 @@ class Fetch:
     # Reading.
 
     async def _read(self, read: PartitionRead) -> None:
-        """All that there is and may be told, slice by slice; in between the epoch may end."""
+        """All that there is and may be told, slice by slice; in between the epoch may end, and what
+        was asked for may be cut."""
+        self._refuse_if_changed(read)
         while self._read_slice(read):
             if self._slice.used_up:
                 self._slice = Slice()
@@ -266,6 +272,8 @@ class Fetch:
             return False
         if not found.size:
             return False
+        if self._read_committed:
+            self._note_aborted(read, partition, found.next_offset)
         read.parts += found.parts
         read.size += found.size
         read.next_offset = found.next_offset
@@ -323,7 +331,7 @@ class Fetch:
                 if moved is None:
                     break
                 for position in moved:
-                    await self._look_again(self._reads[position])
+                    await self._read(self._reads[position])
         finally:
             for partition, position in watched:
                 partition.watermark_fetches.leave(wait, position)
@@ -333,10 +341,6 @@ class Fetch:
         partition.watermark_fetches.enter(wait, position)
         if self._replica_id >= 0:
             partition.log_end_fetches.enter(wait, position)
-
-    async def _look_again(self, read: PartitionRead) -> None:
-        self._refuse_if_changed(read)
-        await self._read(read)
 
     @staticmethod
     def _refuse_if_changed(read: PartitionRead) -> None:
@@ -355,6 +359,8 @@ class Fetch:
         served = []
         for read in self._reads:
             self._refuse_if_changed(read)
+            if self._context.incremental and not self._has_news(read):
+                continue
             data = self._partition_data(read)
             if read.error is not ErrorCode.NONE and hints.wanted_for(read.error):
                 leader = hints.leader_of(
@@ -364,8 +370,6 @@ class Fetch:
                     data.current_leader = FetchResponse.LeaderIdAndEpoch(
                         leader_id=leader[0], leader_epoch=leader[1]
                     )
-            if self._context.incremental and not self._has_news(read, data):
-                continue
             self._remember(read, data)
             if read.size:
                 served.append(key_of(read.asked, self._by_id))
@@ -420,13 +424,14 @@ class Fetch:
         ]
 
     @staticmethod
-    def _has_news(read: PartitionRead, data: PartitionData) -> bool:
-        asked = read.asked
+    def _has_news(read: PartitionRead) -> bool:
+        asked, partition = read.asked, read.partition
         return (
             read.size > 0
             or read.decided
-            or data.high_watermark != asked.answered_high_watermark
-            or data.log_start_offset != asked.answered_log_start_offset
+            or partition is None
+            or partition.high_watermark != asked.answered_high_watermark
+            or partition.log.log_start_offset != asked.answered_log_start_offset
         )
 
     @staticmethod

@@ -314,6 +314,41 @@ def test_f1_an_epoch_that_ends_between_two_slices_refuses_the_whole_partition(
     assert not data.records
 
 
+def test_f1_a_log_that_is_cut_between_two_slices_is_no_reason_to_start_over(
+    scene: ReplicaScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another partition, behind the slice: not OFFSET_OUT_OF_RANGE, but a new leader."""
+    monkeypatch.setattr(fetching, "SLICE_PARTITIONS", 1)
+    scene.produce(1, b"a")
+    scene.produce(1, b"a")
+    partition = scene.nodes[1].partition()
+    request = FetchRequest(
+        topics=[
+            FetchRequest.FetchTopic(
+                topic_id=topic_id(scene),
+                partitions=[
+                    FetchRequest.FetchPartition(
+                        partition=number, fetch_offset=offset, partition_max_bytes=1 << 20
+                    )
+                    for number, offset in ((0, 1), (1, 0))
+                ],
+            )
+        ]
+    )
+
+    async def cut_between() -> FetchResponse:
+        replicas = scene.nodes[1].replicas
+        polling = asyncio.ensure_future(replicas.fetch(request, 17, "me", from_replica=False))
+        await asyncio.sleep(0)
+        scene.metadata.fence(1)
+        scene.nodes[1].hear()
+        await partition.log.truncate_to(0)
+        return await polling
+
+    response = scene.call(1, cut_between())
+    assert response.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 @pytest.mark.parametrize(
     ("offset", "error"),
     [(0, NO_ERROR), (1, NO_ERROR), (2, ErrorCode.OFFSET_OUT_OF_RANGE)],
