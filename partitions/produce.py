@@ -10,12 +10,14 @@ what became of the records. `Partition.append` and `LeaderState.produce_answer` 
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from ..seam import Buffer
 from ..wire import ErrorCode, Records
 from ..wire.compression import Compression
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
 from ..wire.records.batch_header import COMPRESSION_MASK
+from .append_order import AppendOrder, Turn
 from .fetch import PartitionFinder
 from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
@@ -37,11 +39,13 @@ Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 
 async def produce(
-    finder: PartitionFinder, request: ProduceRequest, version: int
+    finder: PartitionFinder, request: ProduceRequest, version: int, order: AppendOrder
 ) -> ProduceResponse:
     """With `acks=0` nobody reads the response; it is there all the same."""
     response = ProduceResponse()
     pending = PendingAnswers()
+    deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
+    later: list[_Later] = []
     valid_acks = request.acks in (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
     for topic in request.topic_data:
@@ -64,13 +68,62 @@ async def produce(
                     partition = finder.find(topic.name, asked.index)
                 records = one_buffer(asked.records)
                 _refuse_codec(records, version)
-                _produce_to(partition, records, request.acks, pending, answer)
+                turn = order.enter(partition, records, version)
+                if turn is None:
+                    _produce_to(partition, records, request.acks, pending, answer)
+                else:
+                    later.append(_Later(turn, partition, records, answer))
             except Refused as refused:
                 answer.error_code = refused.error
-    await pending.wait(asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000)
+    if later:
+        await _append_later(later, request.acks, pending, deadline)
+    await pending.wait(deadline)
     if version >= FIRST_VERSION_WITH_LEADER_HINTS:
         _add_leader_hints(finder, response)
     return response
+
+
+class _Later(NamedTuple):
+    """A batch that may not be appended yet."""
+
+    turn: Turn
+    partition: Partition
+    records: Buffer
+    answer: Answer
+
+
+async def _append_later(
+    later: list[_Later], acks: int, pending: PendingAnswers, deadline: float
+) -> None:
+    """Append each when its turn has come. At the deadline the rest is given up: not appended, and
+    answered REQUEST_TIMED_OUT."""
+    loop = asyncio.get_running_loop()
+    try:
+        while later:
+            waiting = [item.turn.ready for item in later]
+            left = max(deadline - loop.time(), 0)
+            done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                break
+            for item in [item for item in later if item.turn.ready.done()]:
+                later.remove(item)
+                _append_in_turn(item, acks, pending)
+    finally:
+        for item in later:
+            item.answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+            item.turn.leave()
+
+
+def _append_in_turn(item: _Later, acks: int, pending: PendingAnswers) -> None:
+    try:
+        error = item.turn.ready.result()
+        if error is not ErrorCode.NONE:
+            raise Refused(error)
+        _produce_to(item.partition, item.records, acks, pending, item.answer)
+    except Refused as refused:
+        item.answer.error_code = refused.error
+    finally:
+        item.turn.leave()
 
 
 def _refuse_codec(records: Buffer, version: int) -> None:

@@ -26,6 +26,7 @@ from ..wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
+from .append_order import AppendOrder, BeforeAppend
 from .delete_records import delete_records
 from .fetch import Fetches
 from .fetch_session import FetchSessions
@@ -118,6 +119,7 @@ class Replicas:
         self._owed: dict[int, dict[Partition, float]] = {}
         """Replica id -> partitions led here that it should fetch any moment -> until when."""
         self._on_leadership: list[OnLeadership] = []
+        self._append_order = AppendOrder()
         self._scope = TaskScope(on_fatal)
         self._work = OrderedWork(self._scope)
         self._opening = asyncio.Semaphore(OPENING_AT_ONCE)
@@ -526,7 +528,7 @@ class Replicas:
         return self.find(name, partition)
 
     async def produce(self, request: ProduceRequest, version: int) -> ProduceResponse:
-        return await produce(self, request, version)
+        return await produce(self, request, version, self._append_order)
 
     async def fetch(
         self, request: FetchRequest, version: int, session_owner: object, *, from_replica: bool
@@ -534,6 +536,10 @@ class Replicas:
         """`session_owner`: the connection; `from_replica`: it is an inter-node one, and the caller
         has checked that the replica id is the other node's (RULES B5)."""
         return await self._fetches.serve(request, version, session_owner, from_replica=from_replica)
+
+    def ask_before_append(self, before_append: BeforeAppend) -> None:
+        """From now on this is asked about every transactional batch of a client."""
+        self._append_order.before_append = before_append
 
     def forget_sessions(self, session_owner: object) -> None:
         """The owner's connection is closed."""

@@ -93,8 +93,6 @@ class Retention:
     def keeps(self, header: BatchHeader, record: RawRecord) -> bool:
         """A record of a batch judged FILTER or FILTER_KEEP."""
         offset = header.base_offset + record.offset_delta
-        if offset > self.keys.latest_offset:
-            return True
         if record.key is None or offset < self.keys.newest(record.key):
             # Without a key: written before the topic was compacted; nothing can replace it.
             return False

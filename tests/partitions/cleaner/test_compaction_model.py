@@ -21,7 +21,7 @@ from logboat.partitions.storage.producer_recovery import producer_batch
 from logboat.partitions.storage.producer_states import Origin, ProducerStates
 from logboat.wire.compression import Compression
 from logboat.wire.records import Record, decode_records
-from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
+from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, ROOT, Scene
 
 KEYS = "abcdef"
 CODECS = (Compression.NONE, Compression.GZIP)
@@ -38,6 +38,7 @@ step = st.one_of(
     st.tuples(st.just("clean_with_few_keys"), st.integers(1, 3)),
     st.tuples(st.just("reopen")),
     st.tuples(st.just("kill")),
+    st.tuples(st.just("lose_snapshots")),
 )
 
 
@@ -141,6 +142,16 @@ class Life:
         assert self.scene.log.damage is None
         self.check_producers()
 
+    async def lose_snapshots(self) -> None:
+        """What is known of producers and transactions comes from the compacted log alone."""
+        await self.scene.close()
+        folder = f"{ROOT}/t-0"
+        for name in self.scene.disk.list(folder):
+            if name.endswith(".snapshot"):
+                self.scene.disk.remove(f"{folder}/{name}")
+        await self.scene.open()
+        self.check_producers()
+
     # What must hold.
 
     def check(self) -> None:
@@ -168,7 +179,11 @@ class Life:
 
     def check_table(self) -> None:
         """The log's last stable part, as a reader of committed data sees it."""
-        stable = self.scene.log.last_stable_offset(self.scene.log.log_end_offset)
+        end_offset = self.scene.log.log_end_offset
+        stable = self.scene.log.last_stable_offset(end_offset)
+        assert stable == min(
+            (records[0].offset for records in self.open.values()), default=end_offset
+        )
         table: dict[bytes, bytes] = {}
         for offset, written in sorted(self.committed.items()):
             assert written.key is not None
