@@ -10,11 +10,9 @@ from pathlib import Path
 from time import perf_counter
 
 from .checkers import Status, Verdict
-from .checkers.kafka import report_on
 from .history import HistoryError, read_history
-from .judge import guess_model, judge, known_models, weighed
+from .judge import judge_run, known_models
 from .manifest import check_manifest
-from .report import write_report
 
 INVALID = 1
 UNREADABLE = 2
@@ -62,23 +60,17 @@ def manifest(directory: Path) -> tuple[int, int]:
 
 def one_file(options: argparse.Namespace) -> int:
     history = read_history(options.file, options.format)
-    model = options.model or guess_model(history)
-    if model is None:
-        raise HistoryError("cannot tell the model from the operations; name it with --model")
-    kafka = None
-    if model.casefold().startswith("kafka"):
-        kafka = report_on(history)
-        verdict = weighed(kafka.verdict)
-    else:
-        verdict = judge(history, model, property=options.property)
+    judgement = judge_run(history, model=options.model, property=options.property)
     if options.report is not None:
-        write_report(options.report, history, verdict, title=options.file.name, kafka=kafka)
-    print(f"model {model}, {len(history)} operations: {verdict.status.value}")
+        judgement.write_report(options.report, history, title=options.file.name)
+    verdict = judgement.verdict
+    print(f"model {judgement.model}, {len(history)} operations: {verdict.status.value}")
     show(verdict)
-    if kafka is not None:
-        levels = ", ".join(f"{level}: {status.value}" for level, status in kafka.levels.items())
-        print(f"  {levels}\n  guarantee: {kafka.guarantee.value}")
-    return 0 if verdict.status is Status.VALID else 1
+    if judgement.kafka is not None:
+        levels = judgement.kafka.levels.items()
+        print(f"  {', '.join(f'{level}: {status.value}' for level, status in levels)}")
+        print(f"  guarantee: {judgement.kafka.guarantee.value}")
+    return 0 if judgement.holds else 1
 
 
 def show(verdict: Verdict) -> None:

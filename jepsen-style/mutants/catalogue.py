@@ -374,6 +374,25 @@ RECENCY = mutants(
     ("two-owners", "if first != member:", "if False:"),
     ("generation-went-back", "if generation < highest:", "if False:"),
 )
+TOPICS = mutants(
+    "kafka",
+    "linearizability.models",
+    (
+        "topics-not-linearizable: refusals are as good as any answer",
+        "if call.result != UNKNOWN_RESULT and (call.result == REFUSED) != refuses:",
+        "if False:",
+    ),
+    (
+        "topics-not-linearizable: descriptions are not looked at",
+        "            return state if call.result == state else ILLEGAL\n        there",
+        "            return state\n        there",
+    ),
+    (
+        "topics-not-linearizable: a deletion leaves the topic",
+        'return target[1:] if call.function == "create-topic" else None',
+        "return target[1:]",
+    ),
+)
 OBSERVATIONS = mutants(
     "kafka",
     "kafka.observations",
@@ -394,6 +413,13 @@ OBSERVATIONS = mutants(
         'end = min(replica["high_watermark"]',
         'end = max(replica["high_watermark"]',
     ),
+    ("two-records-in-epoch", "if first != digest:", "if False:"),
+    (
+        "records of two epochs are one",
+        'names.setdefault((seen["key"], epoch, base)',
+        'names.setdefault((seen["key"], 0, base)',
+    ),
+    ("lost-at-rest", "if offset >= end and", "if offset > end and"),
     ("truncated-acked-record", 'if offset >= seen["to"]', 'if offset > seen["to"]'),
 )
 LEDGER = mutants(
@@ -429,8 +455,14 @@ LEVELS = mutants(
     ("subscribers may not be moved", "or (subscribed and anomaly.kind in UNLESS_SUBSCRIBED)", ""),
     (
         "recency is claimed",
-        'CLAIMED = frozenset({"L0 integrity", "L1 durability", "L2 order"})',
+        'CLAIMED = frozenset(LEVELS) - {"L3 recency"}',
         "CLAIMED = frozenset(LEVELS)",
+    ),
+    ("a replaced record excuses nothing", ', "inconsistent-offsets"})', "})"),
+    (
+        "an answer of the leader alone is a promise",
+        "Records(history, acks_all=chosen.acks_all)",
+        "Records(history)",
     ),
     (
         "what is explained fails",
@@ -458,6 +490,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     *ORDER,
     *CIRCLES,
     *RECENCY,
+    *TOPICS,
     *OBSERVATIONS,
     *LEDGER,
     *LEVELS,

@@ -335,6 +335,29 @@ def generation_went_back(story: Story, bad: bool) -> None:
         story.do(process, [["assignment", "g"]], [answer])
 
 
+def topics(story: Story, bad: bool) -> None:
+    """A topic is created twice, or is still described after it was deleted."""
+    create, delete = ["create-topic", "t", {"partitions": 3}], ["delete-topic", "t"]
+    describe = ["describe-topic", "t"]
+    story.do(6, [create], [create])
+    if story.random.random() < 0.5:
+        story.do(7, [create], [create if bad else [*create, "exists"]])
+        return
+    story.do(7, [delete], [delete])
+    story.do(6, [describe], [[*describe, {"partitions": 3} if bad else None]])
+
+
+def unknown_deletion(story: Story, bad: bool) -> None:
+    """A deletion timed out. The topic may be gone and (`bad`) must then stay gone."""
+    create, describe = ["create-topic", "t", {}], ["describe-topic", "t"]
+    story.do(6, [create], [create])
+    story.begin(8, [["delete-topic", "t"]])
+    story.end(8, None, Outcome.INFO)
+    seen: tuple[Any, Any] = (None, {}) if bad else ({}, None)
+    for found in seen:
+        story.do(7, [describe], [[*describe, found]])
+
+
 def leaders(story: Story, bad: bool) -> None:
     clean(story, False)
     story.see("leader", key="x", epoch=1, leader=1)
@@ -372,6 +395,44 @@ def replicas(story: Story, bad: bool) -> None:
     other = [[0, 1, "a"], [2, 1, "B" if bad else "b"], [4, 1, "C"]]
     story.see("replica", key="x", node=1, log_start=0, high_watermark=6, batches=batches)
     story.see("replica", key="x", node=2, log_start=0, high_watermark=4, batches=other)
+
+
+def epoch_records(story: Story, bad: bool) -> None:
+    """Two replicas hold another record each at one offset: of one leader epoch, or of two."""
+    clean(story, False)
+    mine, theirs = [[0, 1, "a"], [2, 1, "b"]], [[0, 1, "a"], [2, 1 if bad else 2, "c"]]
+    story.see("replica", key="x", node=1, log_start=0, high_watermark=2, batches=mine)
+    story.see("replica", key="x", node=2, log_start=0, high_watermark=2, batches=theirs)
+
+
+def lost_at_rest(story: Story, bad: bool) -> None:
+    """The last record was acknowledged and read; in the end no replica reaches that far."""
+    base = story.base
+    story.send(0, 1, base)
+    story.send(0, 2, base + 1)
+    story.poll(5, (base, 1), (base + 1, 2))
+    end = base + (1 if bad else 2)
+    for node in (1, 2):
+        story.see("replica", key="x", node=node, log_start=end, high_watermark=end, batches=[])
+
+
+def replaced(story: Story, bad: bool) -> None:
+    """Another record took the place of an acknowledged one; its last holder was only killed, or
+    was wiped and the promise void.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    story.send(0, 1, base)
+    story.see("fault", kind="kill" if bad else "wipe", node=1)
+    story.begin(1, [["send", "x", 2]])
+    story.end(1, None, Outcome.INFO)
+    story.poll(5, (base, 2))
+
+
+def one_acknowledgement(story: Story, bad: bool) -> None:
+    """Lost although acknowledged: by the leader alone, which promises nothing, or by all."""
+    story.settings = KafkaSettings(acks_all=bad)
+    lost_write(story, True)
 
 
 def truncation(story: Story, bad: bool) -> None:
@@ -479,12 +540,18 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         lost_commit,
         two_owners,
         generation_went_back,
+        topics,
+        unknown_deletion,
         leaders,
         epochs,
         stale_isr,
         high_watermark,
         sequences,
         replicas,
+        epoch_records,
+        lost_at_rest,
+        replaced,
+        one_acknowledgement,
         truncation,
         last_replica,
         entered_again,

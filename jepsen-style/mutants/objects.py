@@ -255,6 +255,28 @@ class LogThing:
         return Outcome.OK, self._log[argument] if argument < len(self._log) else None
 
 
+class TopicsThing:
+    def __init__(self) -> None:
+        self._topics: dict[str, int] = {}
+
+    def propose(self, random: Random) -> tuple[str, Any]:
+        name, choice = random.choice("ab"), random.random()
+        if choice < 0.4:
+            return "create-topic", [name, random.randrange(3)]
+        return ("delete-topic" if choice < 0.6 else "describe-topic"), name
+
+    def act(self, function: str, argument: Any) -> tuple[Outcome, Any]:
+        if function == "describe-topic":
+            return Outcome.OK, self._topics.get(argument)
+        if function == "delete-topic":
+            return Outcome.OK, None if self._topics.pop(argument, None) is not None else "absent"
+        name, configuration = argument
+        if name in self._topics:
+            return Outcome.OK, "exists"
+        self._topics[name] = configuration
+        return Outcome.OK, None
+
+
 class CounterThing:
     def __init__(self) -> None:
         self._value = 0
@@ -299,6 +321,7 @@ THINGS: Mapping[str, Callable[[], Thing]] = {
     "linearizable set": lambda: SetThing(snapshots=False),
     "linearizable set of snapshots": lambda: SetThing(snapshots=True),
     "log": LogThing,
+    "topics": TopicsThing,
     "counter": CounterThing,
     "bank": BankThing,
     "set": lambda: SetThing(snapshots=True),

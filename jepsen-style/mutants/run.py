@@ -52,6 +52,7 @@ SEQUENTIAL = (
     "stack",
     "linearizable set",
     "log",
+    "topics",
 )
 
 

@@ -34,6 +34,7 @@ SEQUENTIAL_OBJECTS = (
     "linearizable set",
     "linearizable set of snapshots",
     "log",
+    "topics",
 )
 POLYNOMIAL: dict[str, Callable[[History], Verdict]] = {
     "register": check_register,

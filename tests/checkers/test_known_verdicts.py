@@ -66,6 +66,11 @@ REPORTS = {
     "lost_commit": "lost-commit",
     "two_owners": "two-owners",
     "generation_went_back": "generation-went-back",
+    "topics": "topics-not-linearizable",
+    "unknown_deletion": "topics-not-linearizable",
+    "epoch_records": "two-records-in-epoch",
+    "lost_at_rest": "lost-at-rest",
+    "one_acknowledgement": "lost-write",
     "leaders": "two-leaders",
     "epochs": "epoch-went-back",
     "stale_isr": "isr-by-stale-epoch",
@@ -96,6 +101,10 @@ def test_each_class_is_reported_and_its_nearest_neighbour_is_not(name: str) -> N
         ("late_change", True, Guarantee.VIOLATION),
         ("late_change", False, Guarantee.UNDECIDED),
         ("leaderless", False, Guarantee.UNDECIDED),
+        ("lost_at_rest", True, Guarantee.VIOLATION),
+        ("replaced", True, Guarantee.VIOLATION),
+        ("replaced", False, Guarantee.OUTSIDE),
+        ("one_acknowledgement", False, Guarantee.HELD),
     ],
 )
 def test_ledger_rules_on_every_missing_record(name: str, bad: bool, guarantee: Guarantee) -> None:

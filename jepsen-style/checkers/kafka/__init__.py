@@ -9,6 +9,9 @@ Operations are lists of micro-operations, as Jepsen's Kafka tests write them:
 | `["latest", key]`, `["earliest", key]` | `["latest", key, offset]` |
 | `["commit", group, key, offset]` | the same |
 | `["committed", group, key]` | `["committed", group, key, offset or null]` |
+| `["create-topic", name, configuration]` | the same, or with `"exists"` behind it: refused |
+| `["delete-topic", name]` | the same, or with `"absent"` behind it: refused |
+| `["describe-topic", name]` | `["describe-topic", name, configuration or null]` |
 | `["assignment", group]` | `["assignment", group, generation, member, [key, ...]]` |
 
 and `assign` / `subscribe` whose value is a list of keys. A key is one partition. Values are unique

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ...history import NEVER, History
 from ..verdict import Anomaly, Status, Verdict
-from . import content, observations, order, recency
+from . import content, metadata, observations, order, recency
 from .circles import transaction_cycles
 from .ledger import Guarantee, Ledger, Ruling
 from .records import Records
@@ -26,9 +26,10 @@ LEVELS: Mapping[str, frozenset[str]] = {
             "sequence-duplicate",
             "sequence-gap",
             "two-leaders",
+            "two-records-in-epoch",
         }
     ),
-    "L1 durability": frozenset({"lost-write", "unseen", "truncated-acked-record"}),
+    "L1 durability": frozenset({"lost-write", "unseen", "lost-at-rest", "truncated-acked-record"}),
     "L2 order": frozenset(
         {
             "append-order-inversion",
@@ -47,13 +48,15 @@ LEVELS: Mapping[str, frozenset[str]] = {
         }
     ),
     "L3 recency": frozenset({"stale-end", "end-went-back", "high-watermark-went-back"}),
+    "L3 metadata": frozenset({"topics-not-linearizable"}),
 }
 """Which promise an anomaly breaks. Suffixes of cycles (`-process`, `-realtime`) do not matter."""
 
-LOSSES = frozenset({"lost-write", "unseen"})
+LOSSES = frozenset({"lost-write", "unseen", "lost-at-rest", "inconsistent-offsets"})
+"""What a fault outside the guarantee may cause: a record gone, or another one in its place."""
 UNLESS_SUBSCRIBED = frozenset({"poll-skip", "nonmonotonic-poll"})
-CLAIMED = frozenset({"L0 integrity", "L1 durability", "L2 order"})
-"""RULES V5: a partition's reads promise no recency, so L3 is reported and fails nothing."""
+CLAIMED = frozenset(LEVELS) - {"L3 recency"}
+"""RULES V5: a partition's reads promise no recency, so that is reported and fails nothing."""
 EXAMPLES_PER_CLASS = 10_000
 
 
@@ -77,7 +80,7 @@ def report_on(
 ) -> KafkaReport:
     """`ledger` None: the one that the history's observations make."""
     chosen = settings or KafkaSettings()
-    records = Records(history)
+    records = Records(history, acks_all=chosen.acks_all)
     failing: list[Anomaly] = []
     reported: list[Anomaly] = []
     subscribed = chosen.sub_via == "subscribe" or "subscribe" in history.function
@@ -100,6 +103,9 @@ def report_on(
     explained = tuple(anomaly for anomaly in failing if id(anomaly) in excused)
     status = Status.INVALID if violations else Status.VALID
     reason = str(violations[0]) if violations else ""
+    undecided = [anomaly for anomaly in reported if anomaly.kind == "undecided"]
+    if undecided and not violations:
+        status, reason = Status.UNKNOWN, undecided[0].description
     if not violations and too_weak(records):
         reported.append(Anomaly("too-weak", "nothing was ever polled: a loss could not show"))
     verdict = Verdict(status, violations, (*explained, *reported), reason)
@@ -130,10 +136,13 @@ def every_class(records: Records, settings: KafkaSettings) -> Iterator[Iterator[
     yield recency.stale_ends(records)
     yield recency.committed_offsets(records)
     yield recency.group_ownership(records)
+    yield metadata.topics(records)
     yield observations.leader_epochs(history)
     yield observations.high_watermarks(history)
     yield observations.producer_sequences(history)
     yield observations.replica_equality(history)
+    yield observations.epoch_records(history, settings.compacted)
+    yield observations.missing_at_rest(records)
     yield observations.truncations(records)
 
 
@@ -141,7 +150,9 @@ def too_weak(records: Records) -> bool:
     """A history that could not have shown a loss proves nothing (case C03)."""
     sent = any(log.writer for log in records.keys.values())
     polled = any(log.polls for log in records.keys.values())
-    observed = bool(records.history.observations or records.latest or records.committed)
+    observed = bool(
+        records.history.observations or records.latest or records.committed or records.topics
+    )
     return not (polled or observed or not sent) or not len(records.history)
 
 
@@ -187,7 +198,8 @@ def rule(
         (ruling.guarantee for _, ruling in rulings), key=order_of.index, default=Guarantee.HELD
     )
     if worst is Guarantee.HELD and any(
-        anomaly.kind in LEVELS["L0 integrity"] | {"truncated-acked-record"} for anomaly in failing
+        anomaly.kind in LEVELS["L0 integrity"] - LOSSES | {"truncated-acked-record"}
+        for anomaly in failing
     ):
         worst = Guarantee.VIOLATION
     return tuple(rulings), worst

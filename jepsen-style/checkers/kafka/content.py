@@ -14,10 +14,13 @@ def inconsistent_offsets(records: Records) -> Iterator[Anomaly]:
     for key, log in records.keys.items():
         for offset, values in log.conflicts.items():
             named = ", ".join(sorted(map(repr, values)))
+            promised = sorted(
+                log.writer[value] for value in values if log.acked.get(value) == offset
+            )
             yield Anomaly(
                 "inconsistent-offsets",
                 f"offset {offset} of {key!r} held {named}",
-                (log.witness[offset],),
+                tuple(dict.fromkeys((*promised, log.witness[offset]))),
                 {"key": key, "offset": offset},
             )
 

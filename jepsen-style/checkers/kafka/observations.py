@@ -130,6 +130,50 @@ def replica_equality(history: History) -> Iterator[Anomaly]:
                 )
 
 
+def epoch_records(history: History, compacted: frozenset[str]) -> Iterator[Anomaly]:
+    """`two-records-in-epoch`: (leader epoch, offset) names one record for ever, on all disks and
+    whatever the faults (RULES B1, V3). Compaction rewrites batches, so such keys are left out.
+    """
+    names: dict[tuple[str, int, int], tuple[Any, int]] = {}
+    for _, seen in observed(history, "replica"):
+        if seen["key"] in compacted:
+            continue
+        for base, epoch, digest in seen["batches"]:
+            first, node = names.setdefault((seen["key"], epoch, base), (digest, seen["node"]))
+            if first != digest:
+                yield Anomaly(
+                    "two-records-in-epoch",
+                    f"offset {base} of {seen['key']!r} in leader epoch {epoch} is {first!r} "
+                    f"on node {node} and {digest!r} on node {seen['node']}",
+                    details={"key": seen["key"], "offset": base},
+                )
+
+
+def missing_at_rest(records: Records) -> Iterator[Anomaly]:
+    """`lost-at-rest`: acknowledged, perhaps even read, and above all that any replica holds in its
+    last observation.
+    """
+    history = records.history
+    ends: dict[str, dict[int, tuple[int, int]]] = {}
+    for place, seen in observed(history, "replica"):
+        ends.setdefault(seen["key"], {})[seen["node"]] = (seen["high_watermark"], place)
+    for key, replicas in ends.items():
+        log = records.keys.get(key)
+        if log is None:
+            continue
+        end = max(mark for mark, _ in replicas.values())
+        since = min(place for _, place in replicas.values())
+        for value, offset in log.acked.items():
+            if offset >= end and history.completed[log.writer[value]] < since:
+                yield Anomaly(
+                    "lost-at-rest",
+                    f"{value!r} acknowledged at offset {offset} of {key!r}: "
+                    f"the replicas end at {end}",
+                    (log.writer[value],),
+                    {"key": key, "offset": offset, "value": value},
+                )
+
+
 def first_difference(ours: list[list[Any]], theirs: list[list[Any]]) -> int:
     for mine, other in zip(ours, theirs, strict=False):
         if mine != other:

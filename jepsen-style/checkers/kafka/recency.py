@@ -64,6 +64,8 @@ def committed_offsets(records: Records) -> Iterator[Anomaly]:
         registers.setdefault(name, []).append(timed)
     for register, calls in registers.items():
         verdict = register_verdict(calls)
+        if verdict.status is Status.UNKNOWN:
+            yield Anomaly("undecided", f"committed offsets of {register}: {verdict.reason}")
         for anomaly in verdict.anomalies:
             yield Anomaly("lost-commit", f"{register}: {anomaly.description}", anomaly.operations)
 

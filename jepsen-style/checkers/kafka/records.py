@@ -8,8 +8,10 @@ from typing import Any
 
 from ...history import History, HistoryError, Outcome
 from ...history.edn import freeze
+from ..linearizability.models import Call, topic_call
 
 NOBODY = -1
+TOPIC_VERBS = frozenset({"create-topic", "delete-topic", "describe-topic"})
 
 
 class KeyLog:
@@ -138,8 +140,9 @@ class KeyLog:
 class Records:
     """All keys of a history, and its other micro-operations, sorted out in one pass."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, *, acks_all: bool = True) -> None:
         self.history = history
+        self._acks_all = acks_all
         self.keys: dict[str, KeyLog] = {}
         self.multi: dict[int, list[list[Any]]] = {}
         """Micro-operations of ok operations that both send and poll, or send several times."""
@@ -150,6 +153,7 @@ class Records:
         self.assignments: list[tuple[int, str, int, str, tuple[str, ...]]] = []
         self.lone = True
         """Each operation is one send or some polls: no transaction of both, or of several sends."""
+        self.topics: list[tuple[int, Call]] = []
         self.certain = bytearray(len(history))
         """1 for operations that took effect: ok, or indeterminate with a send that was seen."""
         self.uncertain: list[tuple[int, str, Hashable]] = []
@@ -218,7 +222,7 @@ class Records:
             value = freeze(value)
         log = self.keys.get(key) or self.log(key)
         log.sent(index, value)
-        if offset is not None:
+        if offset is not None and self._acks_all:
             log.acked[value] = offset
             if log.value_at.get(offset) != value:
                 log.saw(offset, value, index)
@@ -258,8 +262,19 @@ class Records:
         elif verb == "assignment":
             keys = tuple(micro[4])
             self.assignments.append((index, micro[1], micro[2], micro[3], keys))
+        elif verb in TOPIC_VERBS:
+            self._topic(index, micro, known=True)
         else:
             raise ValueError(f"unknown micro-operation {verb!r}")
+
+    def _topic(self, index: int, micro: list[Any], *, known: bool) -> None:
+        """What stands behind the arguments that its verb takes is the answer."""
+        verb, name, *more = micro
+        configuration = more.pop(0) if verb == "create-topic" and more else None
+        answer = more[0] if more else None
+        call = topic_call(verb, name, configuration, answer, known=known)
+        if call is not None:
+            self.topics.append((index, call))
 
     def _not_ok(self, index: int, asked: Any, answered: Any) -> None:
         failed = self.history.outcome[index] == Outcome.FAIL
@@ -268,6 +283,8 @@ class Records:
             if micro[0] != "send":
                 if micro[0] == "commit" and not failed:
                     self.commits.append((index, (micro[1], micro[2]), micro[3]))
+                elif micro[0] in TOPIC_VERBS and not failed:
+                    self._topic(index, micro, known=False)
                 continue
             key, value = micro[1], freeze(micro[2])
             log = self.log(key)

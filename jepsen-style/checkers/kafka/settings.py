@@ -15,12 +15,15 @@ class KafkaSettings:
     `sub_via`: how consumers got their partitions; `subscribe` lets positions move in rebalances.
     `idempotent`: whether a value at two offsets is a bug or what plain retries may do.
     `compacted`: keys whose values are `[record key, value]`, of which only the last must stay.
+    `acks_all`: whether sends waited for all in-sync replicas. Without that an answer promises
+    nothing: only what was polled counts as a record.
     `final_reads`: whether the run ended by reading everything, so that what was not seen fails it.
     """
 
     ww_deps: bool = True
     sub_via: str = "assign"
     idempotent: bool = True
+    acks_all: bool = True
     compacted: frozenset[str] = frozenset()
     final_reads: bool = True
 

@@ -333,6 +333,67 @@ class Log(OneObject):
         return call.function != "append"
 
 
+@dataclass(frozen=True)
+class Topics(OneObject):
+    """What the quorum knows of each topic: `create-topic` and `describe-topic` by
+    `[name, configuration]`, `delete-topic` by name.
+
+    A refusal tells the state as well as a description does: a creation answered `exists`, a
+    deletion answered `absent`. The state is the configuration in a tuple, or nil.
+    """
+
+    initial: State = None
+
+    def call(self, operation: Operation) -> Call | None:
+        if operation.outcome is Outcome.FAIL:
+            return None
+        known = operation.outcome is Outcome.OK
+        argument = operation.argument
+        name, configuration = argument if isinstance(argument, list) else (argument, None)
+        return topic_call(operation.function, name, configuration, operation.result, known=known)
+
+    def step(self, state: State, call: Call) -> State | Illegal:
+        if call.function == "describe-topic":
+            return state if call.result == state else ILLEGAL
+        there = state is not None
+        refuses = there if call.function == "create-topic" else not there
+        if call.result != UNKNOWN_RESULT and (call.result == REFUSED) != refuses:
+            return ILLEGAL
+        if refuses:
+            return state
+        target: tuple[Hashable, Hashable] = call.argument  # type: ignore[assignment]
+        return target[1:] if call.function == "create-topic" else None
+
+    def looks_only(self, call: Call) -> bool:
+        return call.function == "describe-topic" or call.result == REFUSED
+
+    def cannot_fail(self, call: Call) -> bool:
+        return call.result == UNKNOWN_RESULT
+
+    def partition(self, call: Call) -> Hashable:
+        target: tuple[Hashable, Hashable] = call.argument  # type: ignore[assignment]
+        return target[0]
+
+
+REFUSED = "refused"
+TOPIC_REFUSALS = {"create-topic": "exists", "delete-topic": "absent"}
+
+
+def topic_call(
+    function: str, name: Any, configuration: Any, answer: Any, *, known: bool
+) -> Call | None:
+    """None for a description that was never answered."""
+    if function not in ("create-topic", "delete-topic", "describe-topic"):
+        raise unknown_call(Call(function))
+    target = (freeze(name), freeze(configuration))
+    if function == "describe-topic":
+        found = None if answer is None else (freeze(answer),)
+        return Call(function, (target[0], None), found) if known else None
+    if not known:
+        return Call(function, target, UNKNOWN_RESULT)
+    return Call(function, target, REFUSED if answer == TOPIC_REFUSALS[function] else None)
+
+
 def initial_value(description: str) -> Any:
     """The `initial value V` that a description names; nil when it names none."""
     match = re.search(r"initial(?: value)?[ :=]+([^\s,;)/]+)", description)
@@ -363,6 +424,7 @@ MODELS: Mapping[str, Callable[[str], Model]] = {
     "LIFO stack": lambda d: Sequence(last_in_first_out=True),
     "linearizable set": lambda d: Set(),
     "log": lambda d: Log(),
+    "topics": lambda d: Topics(),
 }
 """By name. What a description says after the name may set the initial value."""
 
