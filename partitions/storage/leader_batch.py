@@ -153,11 +153,13 @@ def _check_future(newest: int, config: LogConfig, now_ms: int) -> None:
 def _verify_newest(batch: LeaderBatch, trust: HeaderTrust) -> LeaderBatch:
     """The batch, with `max_timestamp` put right where its records say otherwise."""
     header = batch.header
-    try:
-        body = _unpacked(batch, MAX_VERIFIED_BYTES)
-    except (UnpackedTooLarge, CompressionUnavailable):
-        # Believed: too much work for a mere look, or no codec to look with.
-        return batch
+    body: Buffer = memoryview(batch.data)[HEADER_SIZE:]
+    if header.attributes & COMPRESSION_MASK:
+        try:
+            body = _unpacked(batch, MAX_VERIFIED_BYTES)
+        except (UnpackedTooLarge, CompressionUnavailable):
+            # Believed: too much work for a mere look, or no codec to look with.
+            return batch
     _, newest = _timestamps(header, body)
     if newest == header.max_timestamp:
         return batch
@@ -232,7 +234,7 @@ def _unpacked(batch: LeaderBatch, max_bytes: int) -> bytes:
         raise RecordsRejected(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
 
 
-def _timestamps(header: BatchHeader, body: bytes) -> tuple[int, int]:
+def _timestamps(header: BatchHeader, body: Buffer) -> tuple[int, int]:
     try:
         return timestamp_range(header, body)
     except RecordsError as error:

@@ -6,13 +6,14 @@ and its time stands in front.
 
 from __future__ import annotations
 
+from ..buffers import Buffer
 from ..exceptions import DecodeError
 from ..varint import SIGNED_BYTE, decode_signed
 from .batch_header import NO_TIMESTAMP, BatchHeader
 from .errors import InvalidBatch
 
 
-def timestamp_range(header: BatchHeader, records: bytes) -> tuple[int, int]:
+def timestamp_range(header: BatchHeader, records: Buffer) -> tuple[int, int]:
     """The smallest and the largest timestamp in `records`, the batch's body, uncompressed.
 
     NO_TIMESTAMP for both when there are no records.
@@ -31,7 +32,7 @@ def timestamp_range(header: BatchHeader, records: bytes) -> tuple[int, int]:
     return header.base_timestamp + lowest, header.base_timestamp + highest
 
 
-def _delta_range(data: bytes, count: int) -> tuple[int, int]:
+def _delta_range(data: Buffer, count: int) -> tuple[int, int]:
     position = 0
     lowest, highest = 1 << 64, -1 << 64
     for _ in range(count):
