@@ -425,3 +425,87 @@ async def test_the_loop_turns_while_a_round_runs() -> None:
     assert await done
     assert turns > 2 * 20_000 / 400
     await scene.close()
+
+
+# Producers and transactions: what the log alone must still say.
+
+
+async def without_snapshots(scene: Scene) -> None:
+    """The log opens with nothing but its batches to tell of producers."""
+    await scene.close()
+    for name in scene.disk.list(f"{ROOT}/t-0"):
+        if name.endswith(".snapshot"):
+            scene.disk.remove(f"{ROOT}/t-0/{name}")
+    await scene.open()
+
+
+async def test_the_last_batch_of_a_producer_keeps_its_header() -> None:
+    """Else the producer's next batch would look like a gap, or its repeat like a new one."""
+    scene = await Scene.begin(LARGE)
+    producer = {"producer_id": 9, "producer_epoch": 1}
+    for sequence in (0, 2, 4):
+        scene.put(("a", "1"), ("b", "1"), **producer, base_sequence=sequence)
+    scene.put(("a", "2"), ("b", "2"))
+    assert await cleaned(scene)
+    (first, *_) = scene.batches()
+    header = first.header
+    assert (header.base_offset, header.last_offset, header.records_count) == (4, 5, 0)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (9, 1, 4)
+    await without_snapshots(scene)
+    entry = scene.log.producers.entry(9)
+    assert entry is not None
+    assert (entry.last_sequence, entry.last_data_offset) == (5, 5)
+    end_offset = scene.log.log_end_offset
+    assert scene.put(("a", "1"), ("b", "1"), **producer, base_sequence=4) == 4
+    assert scene.put(("a", "3"), **producer, base_sequence=6) == end_offset
+    await scene.close()
+
+
+async def test_a_producer_that_was_forgotten_keeps_nothing() -> None:
+    scene = await Scene.begin(LARGE)
+    scene.put(("a", "1"), producer_id=9, producer_epoch=1, base_sequence=0)
+    scene.put(("a", "2"))
+    scene.log.producers.expire(scene.clock.now + 1000, 1000)
+    assert await cleaned(scene)
+    assert [batch.header.base_offset for batch in scene.batches()] == [1, 2]
+    await scene.close()
+
+
+@pytest.mark.parametrize("commit", [True, False])
+async def test_a_marker_outlives_its_transaction_and_is_gone_later(commit: bool) -> None:
+    """KAFKA-8522: its time begins when nothing of the transaction is left."""
+    scene = await Scene.begin(LARGE)
+    transaction = {"producer_id": 9, "producer_epoch": 0, "transactional": True}
+    scene.put(("a", "1"), **transaction, base_sequence=0)
+    marker = scene.end_transaction(9, commit=commit)
+    scene.put(("t", "later"), **transaction, base_sequence=1)
+    scene.end_transaction(9, commit=True)
+    for rounds in range(3):
+        assert await cleaned(scene)
+        await without_snapshots(scene)
+        assert scene.log.last_stable_offset(scene.log.log_end_offset) == scene.log.log_end_offset
+        there = [batch.header for batch in scene.batches() if batch.header.base_offset == marker]
+        if commit:
+            assert len(there) == 1, "its data is still there"
+            assert not there[0].has_delete_horizon
+        else:
+            assert bool(there) == (rounds < 2)
+            assert not there or there[0].has_delete_horizon == (rounds > 0)
+        scene.clock.now += HOUR
+    await scene.close()
+
+
+async def test_an_emptied_batch_of_a_transaction_keeps_its_marker() -> None:
+    """A header without its marker would open the transaction again, for ever."""
+    scene = await Scene.begin(LARGE)
+    transaction = {"producer_id": 9, "producer_epoch": 0, "transactional": True}
+    scene.put(("a", "1"), **transaction, base_sequence=0)
+    scene.end_transaction(9, commit=False)
+    for _ in range(3):
+        assert await cleaned(scene)
+        await without_snapshots(scene)
+        assert [batch.header.records_count for batch in scene.batches()][:2] == [0, 1]
+        assert scene.log.last_stable_offset(scene.log.log_end_offset) == scene.log.log_end_offset
+        assert len(scene.log.aborted_transactions(0, 10)) == 1
+        scene.clock.now += 2 * HOUR
+    await scene.close()
