@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from ..seam import frozen
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from ..seam import Buffer
 from .journal_state import LogEntry

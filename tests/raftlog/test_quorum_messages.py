@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from uuid import UUID
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
