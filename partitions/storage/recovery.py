@@ -127,6 +127,7 @@ class _Recovery:
         for number, base_offset in enumerate(bases):
             sealed = number + 1 < len(bases)
             await self._open_segment(base_offset, bases[number + 1] if sealed else None)
+            await asyncio.sleep(0)
             if self._damage is not None:
                 self._parked = bases[number + 1 :]
                 break
@@ -194,7 +195,7 @@ class _Recovery:
             if end_offset != next_base and not self._may_end_early(end_offset, next_base):
                 return False
             end_offset = next_base
-        segment.rescan_tail()
+        segment.rescan_tail(indexes_sealed=True)
         segment.next_offset = end_offset
         return True
 

@@ -424,11 +424,11 @@ class Segment:
         self.size = position
         self.rescan_tail()
 
-    def rescan_tail(self) -> None:
+    def rescan_tail(self, *, indexes_sealed: bool = False) -> None:
         """Derive `next_offset`, timestamps and distance to the last entry from the bytes.
 
         Starts at the last index entry, so at most about index.interval.bytes are walked, as long
-        as timestamps rise.
+        as timestamps rise; or whatever they do where `seal_indexes` has entered the largest.
         """
         last_entry = self.offset_index.lookup_position(self.size)
         self.next_offset = self.base_offset
@@ -439,6 +439,8 @@ class Segment:
         self.transactions.truncate(self.next_offset)
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         newest = self.offset_index.lookup(self.offset_of_max_timestamp).position
+        if indexes_sealed:
+            newest = max(newest, last_entry.position)
         for _, header, _ in self.scan(newest):
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp = header.max_timestamp

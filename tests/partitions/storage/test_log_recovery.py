@@ -14,13 +14,14 @@ from logboat.partitions.storage import LogConfig, StorageFailed
 from logboat.wire.records import crc_of
 from tests.partitions.storage.log_scene import (
     FOLDER,
+    NOW_MS,
     append,
     batch,
     contents,
     new_disk,
     open_log,
 )
-from tests.partitions.storage.memory_disk import Crashed, Inode, Loss, MemoryDisk
+from tests.partitions.storage.memory_disk import Crashed, Inode, Loss, MemoryDisk, MemoryFile
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
 LOSSES: tuple[Loss, ...] = get_args(Loss)
@@ -494,3 +495,39 @@ async def _until_crash(workload: Workload) -> None:
 async def _swallow_crash(workload: Workload) -> None:
     with contextlib.suppress(Crashed):
         await workload.run()
+
+
+async def test_a_clean_start_reads_no_more_for_more_bytes() -> None:
+    """Also when timestamps do not rise: the work is that of the segments, not of what they hold."""
+
+    class Reading(MemoryDisk):
+        read = 0
+
+        def open(self, path: str, *, create: bool = False) -> MemoryFile:
+            file = super().open(path, create=create)
+            plain = file.read_at
+
+            def counted(position: int, length: int) -> bytes:
+                self.read += 1
+                return plain(position, length)
+
+            file.read_at = counted  # type: ignore[method-assign]
+            return file
+
+    reads = []
+    for batches in (10, 100):
+        disk = Reading()
+        disk.make_dirs(FOLDER)
+        config = LogConfig(segment_bytes=batches * 1100, index_interval_bytes=100)
+        log = await open_log(disk, config)
+        append(log, b"newest", timestamp=NOW_MS + 1)
+        while len(log.segment_base_offsets) < 4:
+            append(log, bytes(1000), timestamp=NOW_MS)
+        await log.close()
+        disk.read = 0
+        log = await open_log(disk, config, clean=True, recovery_point=log.log_end_offset)
+        reads.append(disk.read)
+        assert log._segments[0].newest_ms() == NOW_MS + 1
+        await log.close()
+    # Bisecting a longer index takes a few reads more, and so do the producers' windows.
+    assert reads[1] < 3 * reads[0], reads
