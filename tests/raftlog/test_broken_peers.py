@@ -1,0 +1,122 @@
+"""What a voter does when a proven peer sends what no voter of ours would say."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from logboat.jepsen_style.simulation import Host, World
+from logboat.jepsen_style.simulation.quorum import DIRECTORY, Member, Quorum
+from logboat.raftlog import Credential, RaftSettings, dial
+from logboat.raftlog.feed_messages import FEED_SERVICE
+from logboat.raftlog.transport import SERVICE
+from tests.raftlog.quorum import SECRET
+from tests.raftlog.quorum import Quorum as LoopbackQuorum
+
+
+class Bomb:
+    """Executed by whoever unpickles it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (pytest.fail, ("executed",))
+
+
+@pytest.mark.parametrize("service", [SERVICE, FEED_SERVICE])
+@pytest.mark.parametrize("payload", [pickle.dumps(Bomb()), b"garbage", bytes(64), b""])
+async def test_a_pickle_from_one_who_has_the_secret_closes_the_connection(
+    tmp_path: Path, service: str, payload: bytes
+) -> None:
+    async with LoopbackQuorum(str(tmp_path)) as quorum:
+        leader = await quorum.leader()
+        gone = next(voter for voter in quorum.voters.values() if voter is not leader)
+        await gone.abandon()
+        host, port = quorum.addresses[leader.node_id]
+        # Brokers outside the voters follow the feed; voters speak to each other.
+        node_id = gone.node_id if service == SERVICE else 9
+        channel = await dial(
+            host,
+            port,
+            credential=Credential(SECRET, node_id, gone.directory_id, "cluster"),
+            service=service,
+            expected_node_id=leader.node_id,
+            rng=Random(1),
+            deadline=asyncio.get_running_loop().time() + 5,
+        )
+        closed = asyncio.Event()
+        channel.set_receiver(lambda payload: None, closed.set)
+        channel.send([payload])
+        async with asyncio.timeout(5):
+            await closed.wait()
+        # It was not our process that ended.
+        await quorum.propose(b"still there")
+
+
+SETTINGS = replace(
+    RaftSettings.local(), compaction_entries=20, snapshot_chunk_bytes=256, segment_bytes=1 << 16
+)
+
+
+def fall_behind(world: World, quorum: Quorum) -> tuple[Member, Member]:
+    """A leader, and a voter that is down and needs the leader's snapshot."""
+    quorum.start()
+    leader = quorum.await_leader()
+    behind = next(each for each in quorum.members.values() if each is not leader)
+    behind.host.kill()
+    for _ in range(100):
+        quorum.propose(leader)
+        world.run(0.005)
+    return leader, behind
+
+
+def test_a_broken_snapshot_from_the_leader_ends_the_process_and_none_of_it_is_served() -> None:
+    with World(1) as world:
+        ends: list[str] = []
+        world.on_host_ended = lambda host, error: ends.append(f"{host.name}: {error}")
+        quorum = Quorum(world, settings=SETTINGS)
+        leader, behind = fall_behind(world, quorum)
+        with world.on(leader.host.loop):
+            disk = leader.host.disk
+            names = [n for n in disk.list(DIRECTORY) if n.startswith("snapshot-")]
+            for name in names:
+                file = disk.open(f"{DIRECTORY}/{name}")
+                (byte,) = file.read_at(150, 1)
+                file.write_at(150, bytes([byte ^ 1]))
+                file.close()
+        quorum.start()
+        world.run(3)
+        (end,) = ends
+        assert end.startswith(f"{behind.host.name}: broken snapshot received: wrong CRC")
+        assert not any(index > 1 for index in quorum.members[behind.node_id].commands)
+
+
+class Refusing(Member):
+    """Cannot make sense of any snapshot."""
+
+    def decode(self, snapshot: bytes) -> Callable[[int], None]:
+        raise ValueError("half a state")
+
+
+class RefusingQuorum(Quorum):
+    refusing = False
+
+    def member(self, host: Host, number: int) -> Member:
+        return (Refusing if self.refusing else Member)(self, host, number)
+
+
+def test_a_snapshot_that_the_machine_cannot_decode_ends_the_process() -> None:
+    """The engine would log it and go on as if it had loaded the state."""
+    with World(1) as world:
+        ends: list[str] = []
+        world.on_host_ended = lambda host, error: ends.append(f"{host.name}: {error}")
+        quorum = RefusingQuorum(world, settings=SETTINGS)
+        _, behind = fall_behind(world, quorum)
+        quorum.refusing = True
+        quorum.start()
+        world.run(3)
+        assert ends == [f"{behind.host.name}: half a state"]
