@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .check_command import check
 from .mutants.run import mutants_command
-from .raft_scope.command import simulate
+from .simulate_command import simulate
 
 USAGE_ERROR = 2
 """Exit status for an unknown command or bad arguments, in every command."""

@@ -11,6 +11,7 @@ from ..schedule import Schedule, generate
 from ..simulation import World
 from ..simulation.cluster import Cluster
 from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
+from ..simulation.scope import SeedResult
 from .controls import broken_by
 from .disks import Key, NodeDisk
 from .inject import Injector
@@ -43,34 +44,35 @@ class Plan:
 
     nodes: int = 3
     bug: str | None = None
+    schedule: Schedule | None = None
+    """Instead of those that seeds give."""
+    path: str = ""
+    """Of the file that the schedule came from."""
 
-    def arguments(self) -> str:
+    def seeds(self) -> range | None:
+        seed = None if self.schedule is None else self.schedule.seed
+        return None if seed is None else range(seed, seed + 1)
+
+    def run(self, seed: int) -> Result:
+        return run_schedule(self.schedule or generate(seed, nodes=self.nodes), bug=self.bug)
+
+    def arguments(self, seed: int) -> str:
         """The options of the command that repeat it."""
-        said = f"--nodes {self.nodes}"
+        said = f"--seeds {seed}:{seed + 1} --nodes {self.nodes}"
+        if self.schedule is not None:
+            said = f"--schedule {self.path}"
         return said if self.bug is None else f"{said} --bug {self.bug}"
 
 
 @dataclass(slots=True)
-class Result:
-    """What a seed gave."""
-
-    seed: int
-    violations: list[str] = field(default_factory=list)
-    stuck: list[str] = field(default_factory=list)
-    acknowledged: int = 0
-    faults: int = 0
+class Result(SeedResult):
     cells: dict[tuple[str, str], int] = field(default_factory=dict)
-    simulated_s: float = 0.0
-    digest: str = ""
-
-    @property
-    def good(self) -> bool:
-        return not self.violations and not self.stuck
+    """(kind of fault, role) -> strikes that hit somebody."""
 
 
 def run_seed(seed: int, plan: Plan) -> Result:
     """Run the schedule of `seed`; never raises for what the cluster does."""
-    return run_schedule(generate(seed, nodes=plan.nodes), bug=plan.bug)
+    return plan.run(seed)
 
 
 def run_schedule(schedule: Schedule, *, bug: str | None = None) -> Result:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..simulation import World
 from ..simulation.dice import stream
 from ..simulation.errors import NotReached, WatchdogExpired
+from ..simulation.scope import SeedResult
 from .controls import guards_of
 from .faults import Faults
 from .shape import shape_of
@@ -39,9 +40,15 @@ class Plan:
     without: str | None = None
     compaction: int | None = None
 
-    def arguments(self) -> str:
+    def seeds(self) -> None:
+        """Any."""
+
+    def run(self, seed: int) -> SeedResult:
+        return run_seed(seed, self)
+
+    def arguments(self, seed: int) -> str:
         """The options of the command that repeat it."""
-        said = [f"--nodes {self.nodes}"]
+        said = [f"--seeds {seed}:{seed + 1} --nodes {self.nodes}"]
         if self.bare:
             said.append("--bare")
         if self.without is not None:
@@ -51,26 +58,9 @@ class Plan:
         return " ".join(said)
 
 
-@dataclass(slots=True)
-class Result:
-    """What a seed gave."""
-
-    seed: int
-    violations: list[str] = field(default_factory=list)
-    stuck: list[str] = field(default_factory=list)
-    acknowledged: int = 0
-    faults: int = 0
-    simulated_s: float = 0.0
-    digest: str = ""
-
-    @property
-    def good(self) -> bool:
-        return not self.violations and not self.stuck
-
-
-def run_seed(seed: int, plan: Plan) -> Result:
+def run_seed(seed: int, plan: Plan) -> SeedResult:
     """Run it; never raises for what the quorum does."""
-    result = Result(seed)
+    result = SeedResult(seed)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -84,7 +74,7 @@ def run_seed(seed: int, plan: Plan) -> Result:
     return result
 
 
-def _run(world: World, plan: Plan, result: Result) -> None:
+def _run(world: World, plan: Plan, result: SeedResult) -> None:
     shape = shape_of(world.seed, compaction=plan.compaction)
     guards = guards_of(bare=plan.bare, without=plan.without)
     quorum = WatchedQuorum(world, nodes=plan.nodes, shape=shape, guards=guards)
