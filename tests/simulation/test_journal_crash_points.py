@@ -6,13 +6,19 @@ durable (RULES E2).
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
-from logboat.jepsen_style.simulation import DiskCall, Host, Keep, World
-from logboat.jepsen_style.simulation.crash_point import CrashPoint
+from logboat.jepsen_style.simulation import Host, Keep, World
+from logboat.jepsen_style.simulation.crash_point import (
+    CrashPoint,
+    FailedSync,
+    ask,
+    for_every_number,
+    live,
+)
 from logboat.raftlog.journal import Journal
 from logboat.seam import TaskScope
 
@@ -90,12 +96,8 @@ def crash_at(number: int, keep: Keep | None, seed: int) -> bool:
         host = world.host("n1")
 
         crash = CrashPoint(host, number, keep)
-        host.start(script.main)
-        world.run_until(lambda: not host.alive, within=60)
-        host.drive.on_call = None
-        done = host.start(reopen)
-        world.run_until(lambda: not host.alive, within=60)
-        recovered = done.result()
+        live(world, host, script.main)
+        recovered = ask(world, host, reopen)
     possible = script.states[script.durable :] or [(0, None, 1, ())]
     assert recovered in possible, f"change {number}, {keep}, seed {seed}"
     return crash.reached
@@ -107,44 +109,24 @@ def test_after_a_crash_before_any_change_of_the_disk_the_journal_opens_and_holds
 ) -> None:
     seeds = (1, 2, 3) if keep in (Keep.PREFIX, Keep.ANY) else (1,)
     for seed in seeds:
-        number = 1
-        while crash_at(number, keep, seed):
-            number += 1
-        assert number > 30
+        for_every_number(partial(crash_at, keep=keep, seed=seed), at_least=30)
 
 
 def test_what_the_journal_counts_after_a_failed_sync_survives_a_loss_of_power() -> None:
     """The kernel takes the pages for clean: they read back, and a mere sync passes them over."""
-    number = 1
-    while fail_sync(number):
-        number += 1
-    assert number > 10
+    for_every_number(fail_sync, at_least=10)
 
 
 def fail_sync(number: int) -> bool:
     script = Script()
-    failed = False
     with World(number) as world:
         host = world.host("n1")
-        left = number
-
-        def fail(call: DiskCall) -> None:
-            nonlocal left, failed
-            left -= call.kind == "sync effect"
-            if left == 0 and not failed:
-                failed = True
-                raise OSError(errno.EIO, "injected")
-
-        host.drive.on_call = fail
+        sync = FailedSync(host, number, kinds="sync effect")
         world.on_host_ended = lambda host, error: None
-        host.start(script.main)
-        world.run_until(lambda: not host.alive, within=60)
-        host.drive.on_call = None
-        counted = host.start(reopen)
-        world.run_until(lambda: not host.alive, within=60)
+        live(world, host, script.main)
+        counted = ask(world, host, reopen)
         host.power_off(Keep.NONE)
-        kept = host.start(reopen)
-        world.run_until(lambda: not host.alive, within=60)
-    assert counted.result() in (script.states[script.durable :] or [(0, None, 1, ())])
-    assert kept.result() == counted.result(), f"sync {number}"
-    return failed
+        kept = ask(world, host, reopen)
+    assert counted in (script.states[script.durable :] or [(0, None, 1, ())])
+    assert kept == counted, f"sync {number}"
+    return sync.failed

@@ -7,12 +7,13 @@ the log is there with its topic id, and what it called synced with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 import pytest
 
 from logboat.jepsen_style.simulation import Host, Keep, World
-from logboat.jepsen_style.simulation.crash_point import CrashPoint
+from logboat.jepsen_style.simulation.crash_point import CrashPoint, ask, for_every_number, live
 from logboat.partitions.storage import LogConfig, LogDirectory
 from logboat.wire.records import Record, encode_batch
 
@@ -74,22 +75,17 @@ def crash_at(number: int, keep: Keep | None) -> bool:
     with World(number) as world:
         host = world.host("n1")
         crash = CrashPoint(host, number, keep)
-        host.start(promised.main)
-        world.run_until(lambda: not host.alive, within=60)
-        host.drive.on_call = None
+        live(world, host, promised.main)
         # Power is lost once more: what the first start after the crash says must be durable, too.
-        first = host.start(inspect)
-        world.run_until(lambda: not host.alive, within=60)
+        found = ask(world, host, inspect)
         host.power_off(Keep.NONE)
-        second = host.start(inspect)
-        world.run_until(lambda: not host.alive, within=60)
-    found = first.result()
+        again = ask(world, host, inspect)
     assert promised.directory_id in (None, found.directory_id)
-    assert second.result().directory_id == found.directory_id
+    assert again.directory_id == found.directory_id
     assert found.created or not promised.created
-    assert second.result().created == found.created
+    assert again.created == found.created
     assert found.synced_offset >= promised.synced_offset
-    assert second.result().synced_offset >= found.synced_offset
+    assert again.synced_offset >= found.synced_offset
     assert found.clean or not promised.clean
     return crash.reached
 
@@ -98,7 +94,4 @@ def crash_at(number: int, keep: Keep | None) -> bool:
 def test_what_the_data_directory_has_promised_survives_a_crash_before_any_change(
     keep: Keep | None,
 ) -> None:
-    number = 1
-    while crash_at(number, keep):
-        number += 1
-    assert number > 20
+    for_every_number(partial(crash_at, keep=keep), at_least=20)

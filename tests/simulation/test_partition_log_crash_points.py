@@ -6,14 +6,19 @@ that had been called synced (RULES C2, C4, C6); epochs and producers agree with 
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import pytest
 
-from logboat.jepsen_style.simulation import DiskCall, Host, Keep, World
-from logboat.jepsen_style.simulation.crash_point import CrashPoint
+from logboat.jepsen_style.simulation import Host, Keep, World
+from logboat.jepsen_style.simulation.crash_point import (
+    CrashPoint,
+    FailedSync,
+    ask,
+    for_every_number,
+    live,
+)
 from logboat.partitions.storage import LogConfig, PartitionLog
 from logboat.seam import read_file, write_file_atomically
 from logboat.wire.records import Batch, Record, batches, decode_records, encode_batch
@@ -163,18 +168,12 @@ def crash_at(number: int, keep: Keep | None, seed: int, *, cut_after: bool = Fal
         host = world.host("n1")
 
         crash = CrashPoint(host, number, keep)
-        host.start(script.main)
-        world.run_until(lambda: not host.alive, within=60)
-        host.drive.on_call = None
+        live(world, host, script.main)
         counted: Content = ()
         if cut_after:
-            first = host.start(look)
-            world.run_until(lambda: not host.alive, within=60)
-            counted = first.result()
+            counted = ask(world, host, look)
             host.power_off(Keep.NONE)
-        done = host.start(recovered)
-        world.run_until(lambda: not host.alive, within=60)
-        content = done.result()
+        content = ask(world, host, recovered)
     possible = script.states[script.durable :]
     least = min(len(state) for state in possible)
     if script.cutting_to is not None:
@@ -191,56 +190,34 @@ def crash_at(number: int, keep: Keep | None, seed: int, *, cut_after: bool = Fal
 def test_after_a_crash_before_any_change_of_the_disk_the_log_recovers_all_that_was_synced(
     keep: Keep | None,
 ) -> None:
-    number = 1
-    while crash_at(number, keep, seed=number):
-        number += 1
-    assert number > 60
+    for_every_number(lambda number: crash_at(number, keep, seed=number), at_least=60)
 
 
 def test_what_recovery_counts_survives_a_loss_of_power_right_after_it() -> None:
-    number = 1
-    while crash_at(number, None, seed=number, cut_after=True):
-        number += 1
-    assert number > 60
+    for_every_number(
+        lambda number: crash_at(number, None, seed=number, cut_after=True), at_least=60
+    )
 
 
 def test_c4_what_counts_after_a_failed_sync_survives_a_loss_of_power() -> None:
     """The kernel takes the pages for clean: they read back, and a mere sync passes them over."""
-    number = 1
-    while fail_sync(number):
-        number += 1
-    assert number > 20
+    for_every_number(fail_sync, at_least=20)
 
 
 def fail_sync(number: int) -> bool:
     """Let the `number`-th sync fail; the process ends, what the next one counts must be durable."""
     script = Script()
-    failed = False
     with World(number) as world:
         host = world.host("n1")
-        left = number
-
-        def fail(call: DiskCall) -> None:
-            nonlocal left, failed
-            left -= call.kind.endswith(" effect")
-            if left == 0 and not failed:
-                failed = True
-                raise OSError(errno.EIO, "injected")
-
-        host.drive.on_call = fail
+        sync = FailedSync(host, number, kinds=" effect")
         world.on_host_ended = lambda host, error: None
-        host.start(script.main)
-        world.run_until(lambda: not host.alive, within=60)
-        host.drive.on_call = None
-        first = host.start(look)
-        world.run_until(lambda: not host.alive, within=60)
+        live(world, host, script.main)
+        counted = ask(world, host, look)
         host.power_off(Keep.NONE)
-        second = host.start(recovered)
-        world.run_until(lambda: not host.alive, within=60)
-    counted = first.result()
+        kept = ask(world, host, recovered)
     least = min(len(state) for state in script.states[script.durable :])
     if script.cutting_to is not None:
         least = min(least, script.cutting_to)
     assert len(counted) >= least, f"sync {number}"
-    assert second.result()[: len(counted)] == counted, f"sync {number}"
-    return failed
+    assert kept[: len(counted)] == counted, f"sync {number}"
+    return sync.failed
