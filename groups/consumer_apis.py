@@ -3,6 +3,7 @@ that still speak the classic protocol in such a group (KIP-848)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -39,6 +40,8 @@ from .offset_apis import OffsetApis
 from .settings import ClientContext
 from .states import GroupState
 
+log = logging.getLogger(__name__)
+
 HeartbeatAssignment = ConsumerGroupHeartbeatResponse.Assignment
 HeartbeatTopic = ConsumerGroupHeartbeatResponse.TopicPartitions
 DescribedGroup = ConsumerGroupDescribeResponse.DescribedGroup
@@ -59,6 +62,7 @@ class ConsumerApis(OffsetApis):
                 return await self._leave_consumer_group(request)
             return await self._beat(request, client)
         except Refused as refused:
+            log.info("group %s: %s is refused: %s", request.group_id, request.member_id, refused)
             return ConsumerGroupHeartbeatResponse(
                 error_code=refused.error, error_message=refused.sentence
             )
@@ -205,6 +209,7 @@ class ConsumerApis(OffsetApis):
         for member_id in group.overdue(due_ms):
             if held.state.consumer_groups.get(group.group_id) is not group:
                 return
+            log.info("group %s: %s is fenced, it was silent or slow", group.group_id, member_id)
             self._append_or_reload(held, self._without_member(held, group, member_id))
 
     # --- classic members ----------------------------------------------------------------------

@@ -156,8 +156,10 @@ class ConsumerGroup:
         records = self.replace_static(replaced, before)
         moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms)
         self._watch_member(before, moved, now_ms)
-        # A member in the epoch before has lost the answer that told it of this one.
-        tell = beat.is_full or before.assigned != moved.assigned or beat.epoch != before.epoch
+        # Who is in the epoch before, or reports other partitions, has lost the answer that told it.
+        # (librdkafka then says what it owns, but not all the rest that makes a full request.)
+        lost = beat.epoch != before.epoch or beat.owned not in (None, moved.assigned)
+        tell = beat.is_full or lost or before.assigned != moved.assigned
         return moved, moved.assigned if tell else None, records + more
 
     def _beating(self, beat: Beat) -> tuple[ConsumerMember, str | None]:
@@ -463,11 +465,16 @@ def _from_scratch(member: ConsumerMember) -> ConsumerMember:
 
 
 def _check_epoch(member: ConsumerMember, beat: Beat) -> None:
-    """An answer with the newer epoch may have been lost: then the older one is still good."""
+    """The answer with the newer epoch may be lost or still on its way: the older one is good too.
+
+    Kafka also wants to see the owned partitions then. A member that does not say what it owns is
+    taken to own all it had, so nothing is given on too early; and librdkafka, which sends its next
+    heartbeat without waiting for a slow answer, is not thrown out for it.
+    """
     if beat.epoch == member.epoch:
         return
-    owns_too_much = beat.owned is None or bool(without(beat.owned, member.assigned))
-    if beat.epoch != member.previous_epoch or owns_too_much:
+    owns_more = beat.owned is not None and bool(without(beat.owned, member.assigned))
+    if beat.epoch != member.previous_epoch or owns_more:
         raise Refused(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"member {member.member_id!r} is in epoch {member.epoch}, not {beat.epoch}: "

@@ -35,12 +35,13 @@ def class_path(tmp_path: Path) -> str:
 
 @pytest.mark.processes
 @pytest.mark.foreign
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_the_java_client_produces_and_consumes_in_a_group(
-    cluster: LocalCluster, fresh: Callable[[str], str], class_path: str
+    cluster: LocalCluster, fresh: Callable[[str], str], class_path: str, protocol: str
 ) -> None:
     program = ["java", "-cp", class_path, str(HERE / "RoundTrip.java")]
     done = subprocess.run(
-        [*program, cluster.bootstrap_servers, fresh("java"), fresh("g")],
+        [*program, cluster.bootstrap_servers, fresh("java"), fresh("g"), protocol],
         capture_output=True,
         text=True,
         timeout=180,

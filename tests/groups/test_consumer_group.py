@@ -6,7 +6,7 @@ been told to give up, and report it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -139,6 +139,30 @@ def test_a_lost_answer_is_given_again_to_the_epoch_before() -> None:
     coordinator.beat(a)
     coordinator.settle(a, b)
     assert len(owned(a, b)) == 4
+
+
+def test_a_member_that_missed_to_give_up_a_partition_is_told_again() -> None:
+    """Without this it would read on for ever, and the next owner would wait for ever."""
+    coordinator, a, b = Coordinator(seen(t=2)), Client("a"), Client("b")
+    coordinator.beat(a)
+    coordinator.beat(b)
+    coordinator.beat(a, answer_lost=True)
+    a.says_all = False
+    coordinator.beat(a)
+    assert len(owned(a)) == 1
+
+
+def test_a_heartbeat_sent_before_the_slow_answer_to_the_last_is_good() -> None:
+    coordinator, a, b = Coordinator(seen(t=2)), Client("a"), Client("b")
+    coordinator.settle(a, b)
+    coordinator.view = seen(t=3)
+    early = replace(a.beat(), owned=None)
+    coordinator.beat(a)
+    assert early.epoch < a.epoch
+    member, assignment, _ = coordinator.group.heartbeat(
+        early, coordinator.view, now_ms=0, wall_ms=0
+    )
+    assert (member.epoch, assignment) == (a.epoch, a.owned)
 
 
 def test_a_member_of_another_epoch_is_fenced() -> None:

@@ -23,6 +23,7 @@ public class RoundTrip {
     common.put("bootstrap.servers", arguments[0]);
     String topic = arguments[1];
     String group = arguments[2];
+    common.put("group.protocol", arguments[3]);
     try (Admin admin = Admin.create(common)) {
       check(admin.describeCluster().nodes().get().size() == 3, "three nodes");
       admin.createTopics(List.of(new NewTopic(topic, 3, (short) 3))).all().get();
