@@ -1,0 +1,82 @@
+"""Scope `cluster`: fixed seeds are clean and replay exactly, a bug is seen, the command says it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.cluster_scope.controls import BUGS
+from logboat.jepsen_style.cluster_scope.run import Plan
+from logboat.jepsen_style.schedule import generate
+
+LAST_LINE = re.compile(
+    r"simulate: cluster seeds=1 violations=(\d) stuck=(\d) acknowledged=(\d+) faults=(\d+) "
+    r"simulated_s=(\d+)"
+)
+SMOKE = (3, 4)
+
+
+@pytest.mark.parametrize("seed", SMOKE)
+def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int) -> None:
+    result = Plan().run(seed)
+    assert result.violations == []
+    assert result.stuck == []
+    script = (
+        "from logboat.jepsen_style.cluster_scope.run import Plan\n"
+        f"print(Plan().run({seed}).digest)\n"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert again.stdout.strip() == result.digest
+
+
+def test_a_control_fails_and_prints_the_command_that_replays_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scope = ["simulate", "--scope", "cluster"]
+    assert main([*scope, "--seeds", "1:2", "--bug", "ack-before-isr"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("  lost: ") for line in lines)
+    replay = "--scope cluster --seeds 1:2 --nodes 3 --bug ack-before-isr"
+    assert any(line.endswith(replay) for line in lines)
+    match = LAST_LINE.fullmatch(lines[-1])
+    assert match is not None
+    assert match[1] == "1"
+
+
+def test_every_bug_leaves_the_product_as_it_was() -> None:
+    for patch in BUGS.values():
+        with patch():
+            pass
+    from logboat.partitions.leader import LeaderState
+    from logboat.partitions.partition import Partition
+
+    assert LeaderState.maximal_isr.fget.__module__ == LeaderState.__module__  # type: ignore[attr-defined]
+    assert Partition.await_answer.__module__ == Partition.__module__
+
+
+def test_a_schedule_that_does_not_exist_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["simulate", "--scope", "cluster", "--schedule", "/nowhere.json"])
+    assert raised.value.code == 2
+    assert "/nowhere.json" in capsys.readouterr().err
+
+
+def test_generated_schedules_have_what_the_floors_ask_for() -> None:
+    for seed in range(100):
+        schedule = generate(seed)
+        assert len(schedule.faults) >= 6
+        assert len({fault.kind for fault in schedule.faults}) >= 3

@@ -1,0 +1,135 @@
+"""Schedules: drawn from seeds, written as plain JSON, read back, inside the guarantee."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from logboat.jepsen_style.schedule import (
+    KINDS,
+    Fault,
+    Schedule,
+    ScheduleError,
+    Target,
+    generate,
+    nodes_of,
+)
+from logboat.jepsen_style.schedule.targets import partition_of
+
+
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_schedule_survives_being_written_and_read(nodes: int) -> None:
+    for seed in range(30):
+        schedule = generate(seed, nodes=nodes)
+        assert Schedule.from_json(schedule.to_json()) == schedule
+
+
+def test_a_seed_gives_the_same_schedule_again_and_another_seed_another() -> None:
+    assert generate(7) == generate(7)
+    assert generate(7) != generate(8)
+
+
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_fewer_disks_than_the_smallest_isr_are_damaged(nodes: int) -> None:
+    for seed in range(200):
+        schedule = generate(seed, nodes=nodes)
+        min_isr = int(schedule.settings["min.insync.replicas"])
+        damaged = [fault.target for fault in schedule.faults if KINDS[fault.kind].damages]
+        assert all(target.role == "node" for target in damaged)
+        assert len({target.number for target in damaged}) <= min_isr - 1
+
+
+def test_no_power_is_cut_where_a_topic_trusts_the_page_cache() -> None:
+    cached = [
+        schedule
+        for schedule in map(generate, range(100))
+        if not all(topic.synced for topic in schedule.topics)
+    ]
+    assert cached
+    assert not any(KINDS[fault.kind].cuts_power for schedule in cached for fault in schedule.faults)
+
+
+def test_every_kind_of_fault_is_drawn_some_time() -> None:
+    drawn = {fault.kind for seed in range(400) for fault in generate(seed).faults}
+    assert drawn == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"format": 9}, "format"),
+        ({"weather": "fine"}, "weather"),
+        ({"faults": [{"at_ms": 1, "kind": "flood", "target": {"role": "all"}, "for_ms": 1}]}, "fl"),
+        ({"faults": [{"at_ms": 1, "kind": "kill", "target": {"role": "king"}, "for_ms": 1}]}, "ki"),
+        ({"faults": [{"at_ms": 1, "kind": "kill", "target": None, "for_ms": 1}]}, "target"),
+        ({"producers": [{"topic": "nowhere"}]}, "nowhere"),
+    ],
+)
+def test_a_document_that_is_no_schedule_is_refused(
+    change: dict[str, object], complaint: str
+) -> None:
+    document = orjson.loads(generate(1).to_json())
+    with pytest.raises(ScheduleError, match=complaint):
+        Schedule.from_json(orjson.dumps({**document, **change}))
+
+
+def test_an_option_that_the_kind_does_not_have_is_refused() -> None:
+    document = orjson.loads(generate(1).to_json())
+    document["faults"] = [
+        {
+            "at_ms": 1,
+            "kind": "kill",
+            "target": {"role": "all"},
+            "for_ms": 1,
+            "options": {"softly": True},
+        }
+    ]
+    with pytest.raises(ScheduleError, match="softly"):
+        Schedule.from_json(orjson.dumps(document))
+
+
+def test_what_is_not_said_of_a_fault_is_its_kinds_default() -> None:
+    fault = Fault(0, "isolate", Target("all"), 1, {"clients": True})
+    assert fault.option("clients") is True
+    assert fault.option("direction") == "both"
+
+
+class Three:
+    """Nodes 1 to 3; node 2 leads, nobody is controller."""
+
+    node_ids = (1, 2, 3)
+
+    def replicas(self, topic: str, partition: int) -> tuple[int, ...]:
+        return (3, 2, 1)
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        return 2
+
+    def controller(self) -> int | None:
+        return None
+
+    def partitions(self, topic: str) -> int:
+        return 4
+
+
+@pytest.mark.parametrize(
+    ("target", "hit"),
+    [
+        (Target("all"), (1, 2, 3)),
+        (Target("node", number=3), (3,)),
+        (Target("leader", "t"), (2,)),
+        (Target("follower", "t", number=0), (3,)),
+        (Target("follower", "t", number=1), (1,)),
+        (Target("controller"), ()),
+        (Target("coordinator", group="g"), (2,)),
+    ],
+)
+def test_a_target_is_who_plays_the_role_now(target: Target, hit: tuple[int, ...]) -> None:
+    assert nodes_of(target, Three()) == hit
+
+
+def test_a_groups_partition_is_counted_as_java_does() -> None:
+    # "polygenelubricants".hashCode() is the smallest int, whose absolute value Kafka takes for 0.
+    assert partition_of("polygenelubricants", 50) == 0
+    # "abc".hashCode() is 96354.
+    assert partition_of("abc", 50) == 96354 % 50
