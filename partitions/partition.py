@@ -277,7 +277,14 @@ class Partition:
 
     # The leader's side.
 
-    def append(self, records: Buffer, *, acks: int, from_client: bool = True) -> Appended:
+    def append(
+        self,
+        records: Buffer,
+        *,
+        acks: int,
+        from_client: bool = True,
+        transaction_version: int = 0,
+    ) -> Appended:
         """Append one batch as leader; the caller then waits with `await_answer`.
 
         Raises Refused (NOT_ENOUGH_REPLICAS: nothing was appended, D5), RecordsRejected,
@@ -296,6 +303,7 @@ class Partition:
             leader_epoch=leader.leader_epoch,
             now_ms=self._around.clock.now_ms(),
             from_client=from_client,
+            transaction_version=transaction_version,
         )
         if not appended.duplicate:
             leader.on_appended(self.log.log_end_offset)

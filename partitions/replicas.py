@@ -559,14 +559,24 @@ class Replicas:
         return offset_for_leader_epoch(self, request)
 
     async def append(
-        self, topic: str, partition: int, records: Buffer, *, deadline: float, acks: int = -1
+        self,
+        topic: str,
+        partition: int,
+        records: Buffer,
+        *,
+        deadline: float,
+        acks: int = -1,
+        transaction_version: int = 0,
     ) -> AppendOutcome:
-        """A coordinator's batch; answered like a produce request, by `deadline` (loop time)."""
+        """A coordinator's batch, or a marker; answered like a produce request, by `deadline` (loop
+        time). `transaction_version`: what a marker was written under."""
         pending = PendingAnswers()
         outcome: list[ErrorCode] = []
         try:
             found = self.find(topic, partition)
-            appended = found.append(records, acks=acks, from_client=False)
+            appended = found.append(
+                records, acks=acks, from_client=False, transaction_version=transaction_version
+            )
             found.await_answer(appended, acks=acks, pending=pending, on_answer=outcome.append)
         except Refused as refused:
             return AppendOutcome(refused.error)

@@ -246,7 +246,13 @@ class PartitionLog:
     # Appending.
 
     def append_as_leader(
-        self, records: Buffer, *, leader_epoch: int, now_ms: int, from_client: bool = True
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        from_client: bool = True,
+        transaction_version: int = 0,
     ) -> Appended:
         """Append exactly one batch. `records` must stay unchanged until the next turn of the loop.
 
@@ -257,7 +263,9 @@ class PartitionLog:
         header, data = check_batch(
             records, self.config, now_ms=now_ms, from_client=from_client, trust=self._header_trust
         )
-        duplicate = self._check_producer(header, data, from_client=from_client)
+        duplicate = self._check_producer(
+            header, data, from_client=from_client, transaction_version=transaction_version
+        )
         if duplicate is not None:
             return duplicate
         size = header.batch_length + OVERHEAD
@@ -282,14 +290,14 @@ class PartitionLog:
         )
 
     def _check_producer(
-        self, header: BatchHeader, data: Buffer, *, from_client: bool
+        self, header: BatchHeader, data: Buffer, *, from_client: bool, transaction_version: int
     ) -> Appended | None:
         if header.producer_id < 0:
             return None
         if header.is_control:
             marker = marker_of(data)
             if marker is not None:
-                self.producers.check_marker(marker)
+                self.producers.check_marker(marker, transaction_version)
             return None
         origin = Origin.CLIENT if from_client else Origin.COORDINATOR
         first = self.producers.check(producer_batch(header, 0), origin)

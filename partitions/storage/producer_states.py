@@ -30,6 +30,9 @@ WINDOW = 5
 
 SEQUENCE_LIMIT = 1 << 31
 NO_PRODUCER_EPOCH = -1
+LAST_PRODUCER_EPOCH = 32767
+FIRST_VERSION_WITH_EPOCH_PER_TRANSACTION = 2
+"""Of `transaction.version`."""
 NO_SEQUENCE = -1
 NO_OFFSET = -1
 NO_COORDINATOR_EPOCH = -1
@@ -252,14 +255,26 @@ class ProducerStates:
                 f"{batch.base_sequence} arrived, {expected} was expected",
             )
 
-    def check_marker(self, marker: Marker) -> None:
-        """Raises RecordsRejected: INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED."""
+    def check_marker(self, marker: Marker, transaction_version: int = 0) -> None:
+        """Raises RecordsRejected: INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+
+        From `transaction_version` 2 on every transaction ends with an epoch of its own (KIP-890),
+        so a marker of the known epoch is late: it belongs to the transaction before the open one
+        (KAFKA-19446). With none open it is a repeat (KAFKA-19999); the last epoch has no successor
+        (KAFKA-20090).
+        """
         entry = self._entries.get(marker.producer_id, _UNKNOWN)
-        if marker.producer_epoch < entry.producer_epoch:
+        late = (
+            transaction_version >= FIRST_VERSION_WITH_EPOCH_PER_TRANSACTION
+            and marker.producer_epoch == entry.producer_epoch
+            and marker.producer_epoch != LAST_PRODUCER_EPOCH
+            and entry.transaction_first_offset != NO_OFFSET
+        )
+        if late or marker.producer_epoch < entry.producer_epoch:
             raise RecordsRejected(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"marker epoch {marker.producer_epoch} of producer {marker.producer_id} is smaller "
-                f"than the last seen epoch {entry.producer_epoch}",
+                f"a marker of epoch {marker.producer_epoch} does not end what producer "
+                f"{marker.producer_id} has open in epoch {entry.producer_epoch}",
             )
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise RecordsRejected(

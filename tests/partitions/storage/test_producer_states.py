@@ -148,6 +148,43 @@ def test_an_open_transaction_holds_the_last_stable_offset_back() -> None:
     assert caught.value.error is ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
+def late(states: ProducerStates, epoch: int, transaction_version: int) -> bool:
+    try:
+        states.check_marker(Marker(PID, epoch, 50, 2000, 3, aborted=True), transaction_version)
+    except RecordsRejected as rejected:
+        return rejected.error is ErrorCode.INVALID_PRODUCER_EPOCH
+    return False
+
+
+def test_a_marker_of_the_open_transactions_own_epoch_is_late_from_version_2_on() -> None:
+    """KIP-890: it belongs to the transaction before, whose marker carries this one's epoch."""
+    states = ProducerStates()
+    states.apply(sent(0, epoch=4, offset=10, transactional=True))
+    assert [late(states, epoch, 2) for epoch in (3, 4, 5)] == [True, True, False]
+    assert [late(states, epoch, 0) for epoch in (3, 4, 5)] == [True, False, False]
+    states.apply_marker(Marker(PID, 5, 11, 2000, 3, aborted=True))
+    assert not late(states, 5, 2), "the same marker again (KAFKA-19999)"
+
+
+def test_a_marker_of_the_last_epoch_is_never_late() -> None:
+    """KAFKA-20090: there is no larger one."""
+    states = ProducerStates()
+    states.apply(sent(0, epoch=32767, offset=10, transactional=True))
+    assert not late(states, 32767, 2)
+
+
+def test_a_marker_of_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
+    states = ProducerStates()
+    states.apply(sent(0, epoch=4, offset=10, transactional=True))
+    states.apply_marker(Marker(PID, 5, 12, 2000, 3, aborted=False))
+    assert refused(states, sent(2, epoch=5, offset=13)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert states.check(sent(0, epoch=5, offset=13), Origin.CLIENT) is None
+    states = ProducerStates()
+    states.apply(sent(0, epoch=4, offset=10, transactional=True))
+    states.apply_marker(Marker(PID, 4, 12, 2000, 3, aborted=False))
+    assert states.check(sent(2, epoch=4, offset=13), Origin.CLIENT) is None
+
+
 @settings(max_examples=200)
 @given(
     st.lists(

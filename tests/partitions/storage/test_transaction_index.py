@@ -156,6 +156,29 @@ async def test_a_damaged_index_is_rebuilt_from_the_log(damage: str) -> None:
     assert indexes(disk) == whole
 
 
+async def test_a_file_of_an_earlier_life_does_not_come_back() -> None:
+    """Written at a stop, cut away later, the segment then sealed without an abort."""
+    disk = new_disk()
+    log = await open_log(disk)
+    write(log, 5, 0)
+    marker = end(log, 5, commit=False)
+    await log.close()
+    assert len(indexes(disk)) == 1
+    log = await open_log(disk, clean=True, recovery_point=2)
+    await log.truncate_to(marker)
+    end(log, 5, commit=True)
+    write(log, 9, 0, transactional=False)
+    await log.wait_synced(3)
+    await log._scope.close()
+    disk.restart()
+    log = await open_log(disk, recovery_point=1)
+    assert log.aborted_transactions(0, 100) == []
+    await log.close()
+    log = await open_log(disk, clean=True, recovery_point=3)
+    assert log.aborted_transactions(0, 100) == []
+    await log.close()
+
+
 def test_a_search_ends_where_no_later_entry_can_begin() -> None:
     seen = []
 
