@@ -139,7 +139,7 @@ class ImageDraft:
                     change_partition(
                         partition,
                         rules,
-                        isr=tuple(member for member in partition.isr if member != node_id),
+                        isr=tuple([member for member in partition.isr if member != node_id]),
                         lost_data=lost_data,
                         lost_disk=lost_disk,
                     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from itertools import islice
 from random import Random
 from uuid import UUID
 
@@ -66,6 +67,10 @@ OPENING_AT_ONCE = 4
 OPEN_AGAIN_SECONDS = 1.0
 """Between two attempts to open or create a log that the disk refused."""
 
+TOLD_AT_ONCE = 100
+"""Replicas that take up a new image in one turn of the loop (F1): a broker's death is news for all
+that it held, and each may change its role."""
+
 OWED_FOR_SECONDS = 5.0
 """How long a new leader expects its followers' first fetch any moment."""
 
@@ -114,6 +119,9 @@ class Replicas:
         """What the image gives this node, by name -> topic id."""
         self._hosted: dict[Key, Partition] = {}
         """Those with an open log."""
+        self._untold: dict[Key, None] = {}
+        """Hosted, and the image has changed for them since they were told; oldest first."""
+        self._telling: asyncio.Task[None] | None = None
         self._failed: dict[Key, str] = {}
         """Those whose log could not be opened."""
         self._owed: dict[int, dict[Partition, float]] = {}
@@ -231,7 +239,8 @@ class Replicas:
         return self._image
 
     def on_image(self, change: ImageChange) -> None:
-        """In log order. Never blocks: opening and deleting logs is queued per partition."""
+        """In log order. Never blocks: opening and deleting logs is queued per partition, and when
+        many replicas change their role, some do so in later turns, then by the newest image."""
         self._image = image = change.after
         if not self._started:
             return
@@ -241,7 +250,7 @@ class Replicas:
                     (topic.name, number), topic.topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 )
         for topic in change.changed_topics:
-            self._follow_topic(topic, image)
+            self._follow_topic(topic)
         if change.before.configs != image.configs:
             self._update_configs(self._hosted)
         else:
@@ -252,11 +261,16 @@ class Replicas:
                 or before.configs != topic.configs
             }
             self._update_configs([key for key in self._hosted if key[0] in changed])
-        if change.changed_brokers and self._registered:
-            self._tell_leaders(image)
+        if self._registered:
+            if change.changed_brokers:
+                # Who may join an ISR depends on the brokers (RULES D3).
+                self._untold |= {
+                    key: None for key, p in self._hosted.items() if p.leader is not None
+                }
+            self._tell_some()
         self._maybe_register()
 
-    def _follow_topic(self, topic: TopicImage, image: ClusterImage) -> None:
+    def _follow_topic(self, topic: TopicImage) -> None:
         for number, partition in enumerate(topic.partitions):
             key = (topic.name, number)
             if self._node_id not in partition.replicas:
@@ -264,28 +278,17 @@ class Replicas:
             elif self._assigned.get(key) != topic.topic_id:
                 self._assigned[key] = topic.topic_id
                 self._work.enqueue(key, lambda key=key: self._open(key, topic.topic_id))  # type: ignore[misc]
-            elif self._registered and (hosted := self._hosted.get(key)) is not None:
-                hosted.on_image(topic, image)
+            elif self._registered:
+                self._untold[key] = None
 
     def _host_assigned(self, image: ClusterImage) -> None:
         for topic in image.topics.values():
-            self._follow_topic(topic, image)
+            self._follow_topic(topic)
 
     def _unassign(self, key: Key, topic_id: UUID, error: ErrorCode) -> None:
         if self._assigned.get(key) == topic_id:
             del self._assigned[key]
             self._work.enqueue(key, lambda: self._delete(key, error))
-
-    def _tell_leaders(self, image: ClusterImage) -> None:
-        """Who may join an ISR depends on the brokers (RULES D3)."""
-        for partition in self._hosted.values():
-            topic = image.topics.get(partition.topic)
-            if (
-                partition.leader is not None
-                and topic is not None
-                and topic.topic_id == partition.topic_id
-            ):
-                partition.on_image(topic, image)
 
     def _maybe_register(self) -> None:
         image = self._image
@@ -298,8 +301,8 @@ class Replicas:
         ):
             return
         self._registered = True
-        for partition in list(self._hosted.values()):
-            self._tell(partition)
+        self._untold |= dict.fromkeys(self._hosted)
+        self._tell_some()
         for key in [key for key in self._stored if key not in self._assigned]:
             stored = self._stored.pop(key)
             self._work.enqueue(key, lambda stored=stored: self._set_aside(stored))  # type: ignore[misc]
@@ -307,6 +310,23 @@ class Replicas:
             if key not in self._assigned:
                 # Nobody asks for it any more; a later log of that name is not damaged by this.
                 self._work.enqueue(key, lambda key=key: self._directory.delete_log(*key))  # type: ignore[misc]
+
+    def _tell_some(self) -> None:
+        for key in list(islice(self._untold, TOLD_AT_ONCE)):
+            del self._untold[key]
+            hosted = self._hosted.get(key)
+            if hosted is not None and not hosted.closed:
+                self._tell(hosted)
+        if self._untold and self._telling is None:
+            self._telling = self._scope.spawn(self._tell_rest(), name="tell replicas of the image")
+
+    async def _tell_rest(self) -> None:
+        try:
+            while self._untold:
+                await asyncio.sleep(0)
+                self._tell_some()
+        finally:
+            self._telling = None
 
     def _tell(self, partition: Partition) -> None:
         """Give it the newest image, if that is still about it."""

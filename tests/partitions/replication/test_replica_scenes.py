@@ -13,7 +13,7 @@ from logboat.jepsen_style.simulation import DiskCall, Keep, World
 from logboat.jepsen_style.simulation.drive import DirectoryNode
 from logboat.metadata.commands import DeleteTopics, ElectionType, ElectLeaders, PartitionId
 from logboat.metadata.image import NO_LEADER
-from logboat.partitions import Role
+from logboat.partitions import Role, replicas
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from tests.metadata.cluster_builder import topic_id
@@ -265,6 +265,33 @@ def test_b1_no_record_is_written_twice_in_one_epoch_after_a_restart(world: World
     scene.produce(1, b"b")
     epochs = [epoch for _, epoch, _ in scene.nodes[1].log()]
     assert epochs == [before, scene.image().leader_epoch]
+
+
+def test_f1_many_replicas_change_their_role_over_several_turns_by_the_newest_image(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "TOLD_AT_ONCE", 2)
+    scene = ReplicaScene(world)
+    scene.create(partitions=7)
+    node = scene.nodes[2]
+    scene.metadata.fence(1)
+
+    def leaders() -> list[int]:
+        return [node.partition(number).leader_id for number in range(7)]
+
+    def hear_twice() -> tuple[list[int], list[int]]:
+        node.hear()
+        first = leaders()
+        scene.metadata.fence(2)  # 3 leads now: nobody need take up what came before.
+        node.hear()
+        return first, leaders()
+
+    first, second = scene.on(2, hear_twice)
+    assert first == [2, 2, 1, 1, 1, 1, 1]
+    assert second == [2, 2, 3, 3, 1, 1, 1]
+    scene.settle(0.01)
+    assert leaders() == [3] * 7
+    assert node.replicas.counters.leader_changes == 2
 
 
 # ISR.
