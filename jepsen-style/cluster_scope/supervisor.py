@@ -139,7 +139,9 @@ class Supervisor:
                 node = watch.nodes[controller_id]
                 host = self._stage.cluster.hosts[controller_id]
 
-                request = AddRaftVoterRequest(voter_id=number, voter_directory_id=directory)
+                request = AddRaftVoterRequest(
+                    cluster_id=image.cluster_id, voter_id=number, voter_directory_id=directory
+                )
 
                 async def replace() -> None:
                     deadline = asyncio.get_running_loop().time() + 2.0
