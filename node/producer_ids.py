@@ -13,6 +13,9 @@ from ..wire.messages.allocate_producer_ids import (
 from .controller_client import ControllerClient, ControllerUnavailable
 
 
+LARGEST_ID = 2**63 - 1
+
+
 class NoProducerId(Exception):
     """None could be had in time; the client tries again (COORDINATOR_LOAD_IN_PROGRESS)."""
 
@@ -51,5 +54,8 @@ class ProducerIds:
         assert isinstance(answer, AllocateProducerIdsResponse)
         if answer.error_code != ErrorCode.NONE:
             raise NoProducerId(ErrorCode(answer.error_code).name)
-        self._next = answer.producer_id_start
-        self._end = answer.producer_id_start + answer.producer_id_len
+        first, count = answer.producer_id_start, answer.producer_id_len
+        if first < self._end or count <= 0 or first + count > LARGEST_ID:
+            # One id handed out twice would make one producer's batches another's repeats.
+            raise NoProducerId(f"block {first} + {count} behind {self._end} (KAFKA-20031)")
+        self._next, self._end = first, first + count
