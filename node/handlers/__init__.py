@@ -71,6 +71,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.BROKER_REGISTRATION, 0, 4, "strangers", advertised=False),
     Served(ApiKey.BROKER_HEARTBEAT, 0, 2, "strangers", advertised=False),
     Served(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, "strangers", advertised=False),
+    Served(ApiKey.ASSIGN_REPLICAS_TO_DIRS, 0, 0, "strangers", advertised=False),
 )
 """What clients may ask."""
 

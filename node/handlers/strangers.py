@@ -1,5 +1,5 @@
-"""API keys 56 AlterPartition, 62 BrokerRegistration, 63 BrokerHeartbeat, 67 AllocateProducerIds on
-the client listener, where nobody is a node of the cluster (RULES B5).
+"""API keys 56 AlterPartition, 62 BrokerRegistration, 63 BrokerHeartbeat, 67 AllocateProducerIds, 73
+AssignReplicasToDirs on the client listener, where nobody is a node of the cluster (RULES B5).
 
 They are not advertised there. Whoever asks all the same is told why it gets nothing.
 """

@@ -17,6 +17,10 @@ from logboat.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsResponse,
 )
 from logboat.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from logboat.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from logboat.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from logboat.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -273,6 +277,7 @@ async def test_b5_a_stranger_is_no_replica(client: WireClient, version: int) -> 
         (BrokerHeartbeatRequest(broker_id=1, broker_epoch=1), BrokerHeartbeatResponse),
         (AlterPartitionRequest(broker_id=1), AlterPartitionResponse),
         (AllocateProducerIdsRequest(broker_id=1), AllocateProducerIdsResponse),
+        (AssignReplicasToDirsRequest(broker_id=1), AssignReplicasToDirsResponse),
     ],
 )
 async def test_b5_a_stranger_asks_the_controller_nothing(
