@@ -12,7 +12,6 @@ from ..wire.messages.allocate_producer_ids import (
 )
 from .controller_client import ControllerClient, ControllerUnavailable
 
-
 LARGEST_ID = 2**63 - 1
 
 

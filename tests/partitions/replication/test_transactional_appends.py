@@ -193,6 +193,20 @@ def test_s17_a_batch_given_up_at_its_deadline_is_never_appended(world: World) ->
     assert after.result() is ErrorCode.NONE
 
 
+# S20: expiry.
+
+
+def test_s20_a_silent_producer_is_forgotten_unless_its_transaction_is_open(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    assert scene.call(1, send(scene, data(PID, 0))) is ErrorCode.NONE
+    assert scene.call(1, send(scene, data(OTHER, 0, transactional=False))) is ErrorCode.NONE
+    # Their records bear the year 1970.
+    scene.settle(601)
+    for node in scene.nodes.values():
+        assert list(node.partition().log.producers.entries()) == [PID]
+
+
 # S5, S8, S9: the last stable offset.
 
 
