@@ -48,11 +48,14 @@ class GroupCommit(Generic[RoundT]):
         *,
         begin: Callable[[], RoundT | None],
         finish: Callable[[RoundT], None],
+        turns: asyncio.Semaphore,
         scope: TaskScope,
         name: str,
     ) -> None:
+        """`turns`: shared by all logs; bounds how many of them sync at once."""
         self._begin = begin
         self._finish = finish
+        self._turns = turns
         self._scope = scope
         self._name = name
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +77,8 @@ class GroupCommit(Generic[RoundT]):
     async def _carry_out(self, round_: RoundT, *, may_give_up: bool) -> bool:
         while True:
             try:
-                await round_.sync()
+                async with self._turns:
+                    await round_.sync()
             except OSError as error:
                 if error.errno not in PASSING_ERRORS:
                     raise

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 
 from ...seam import Disk, File
+
+ROUNDS_AT_ONCE = 32
+"""Logs synced side by side (RULES C5). Each holds a descriptor or two; the disk works on fewer."""
 
 
 class OpenFiles:
@@ -18,6 +22,9 @@ class OpenFiles:
         self._capacity = capacity
         self._files: OrderedDict[str, File] = OrderedDict()
         self._syncs_running: dict[str, int] = {}
+        self.sync_turns = asyncio.Semaphore(ROUNDS_AT_ONCE)
+        """To be held while a log syncs: what is being synced stays open, and a thousand dirty logs
+        at once would need a thousand descriptors."""
 
     def get(self, path: str) -> File:
         """The open file at `path`, to be used before the next call of this object."""

@@ -149,6 +149,7 @@ class PartitionLog:
         self._commit: GroupCommit[SyncRound] = GroupCommit(
             begin=self._begin_round,
             finish=self._finish_round,
+            turns=files.sync_turns,
             scope=self._scope,
             name=str(self),
         )
