@@ -392,6 +392,8 @@ class Node:
         await self.replicas.start()
         self.machine.subscribe(self.replicas.on_image)
         await lifecycle.registered()
+        assert self.log_directory is not None
+        await self.log_directory.forget_failed_sync()
         await self.replicas.wait_recovered()
         await self.clients.serve(
             Dispatcher(self.services, CLIENT_APIS), on_gone=self.replicas.forget_sessions
@@ -404,8 +406,6 @@ class Node:
 
     async def _start_http_later(self, address: Address, lifecycle: BrokerLifecycle) -> None:
         """Loading HTTP takes as long as all the rest. A lone node has its first client served
-        assert self.log_directory is not None
-        await self.log_directory.forget_failed_sync()
         before; with other voters there is nothing to do until one of them is elected. In any case
         HTTP comes soon, so that a long recovery can be watched."""
         if self.config.votes and len(self.config.voters) == 1:
