@@ -8,7 +8,7 @@ from ..checkers import Status, Verdict
 from ..checkers.polynomial.log import LogHistory, check_log
 from ..history import History, Operation, Outcome
 from ..history.history import history_of
-from ..judge import judge
+from ..judge import judge_run
 from .disks import Key
 from .ledger import Ledger
 
@@ -38,7 +38,7 @@ def replica_divergence(ledger: Ledger, ends: Mapping[Key, int]) -> Iterator[str]
 
 def judge_history(history: History) -> list[str]:
     """The Kafka suite over all of it, and each partition as a log that must be linearizable."""
-    found = _told("Kafka", judge(history, "Kafka", explain=False))
+    found = _told("Kafka", judge_run(history, model="Kafka").verdict)
     for key, log in sorted(logs_of(history).items()):
         found += _told(f"log {key}", check_log(LogHistory.of(log)))
     return found
