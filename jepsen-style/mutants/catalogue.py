@@ -449,6 +449,23 @@ LEDGER = mutants(
         "if False:",
     ),
 )
+RULINGS = mutants(
+    "kafka",
+    "kafka.rulings",
+    ("a replaced record excuses nothing", ', "inconsistent-offsets"})', "})"),
+    ("a loss explains no order", "return None if worst.guarantee is", "return None if worst or"),
+    (
+        "what came after explains order",
+        "rulings = [self._rule(anomaly, place).before(shown) for",
+        "rulings = [self._rule(anomaly, place) for",
+    ),
+    (
+        "what came after explains a replacement",
+        "return ruling.before(self._shown(anomaly))",
+        "pass",
+    ),
+    ("one lost record explains a whole skip", "worst = max(rulings", "worst = min(rulings"),
+)
 LEVELS = mutants(
     "kafka",
     "kafka.check",
@@ -458,7 +475,6 @@ LEVELS = mutants(
         'CLAIMED = frozenset(LEVELS) - {"L3 recency"}',
         "CLAIMED = frozenset(LEVELS)",
     ),
-    ("a replaced record excuses nothing", ', "inconsistent-offsets"})', "})"),
     (
         "an answer of the leader alone is a promise",
         "Records(history, acks_all=chosen.acks_all)",
@@ -493,5 +509,6 @@ CATALOGUE: tuple[Mutant, ...] = (
     *TOPICS,
     *OBSERVATIONS,
     *LEDGER,
+    *RULINGS,
     *LEVELS,
 )

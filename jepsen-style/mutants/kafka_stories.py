@@ -455,6 +455,66 @@ def last_replica(story: Story, bad: bool) -> None:
     story.poll(5, (base + 1, 2))
 
 
+def begun_again(story: Story, bad: bool) -> None:
+    """The log begins again below records that were read: its only holder was wiped, or (`bad`) was
+    only killed. No record is missed by anybody, and all order is gone.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    story.send(0, 1, base + 1)
+    story.send(0, 2, base + 2)
+    story.poll(5, (base + 1, 1), (base + 2, 2))
+    story.see("fault", kind="kill" if bad else "wipe", node=1)
+    story.send(0, 3, base)
+    story.poll(5, (base, 3))
+
+
+def begun_again_too_early(story: Story, bad: bool) -> None:
+    """The log began again before (`bad`) or after the wipe that is to explain it."""
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    story.send(0, 1, base + 1)
+    story.poll(5, (base + 1, 1))
+    if not bad:
+        story.see("fault", kind="wipe", node=1)
+    story.send(0, 2, base)
+    story.poll(5, (base, 2))
+    if bad:
+        story.see("fault", kind="wipe", node=1)
+
+
+def passed_over(story: Story, bad: bool) -> None:
+    """A reader passes over two records that were lost to a wipe; or over a third (`bad`), which
+    was acknowledged when the promise was in force again.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    for value in (1, 2, 3):
+        story.send(0, value, base + value)
+    story.poll(5, (base + 1, 1))
+    story.see("fault", kind="wipe", node=1)
+    if bad:
+        story.see("isr", key="x", epoch=2, isr=[1, 2])
+        story.send(0, 4, base + 4)
+    story.send(0, 5, base + 5)
+    story.poll(5, (base + 5, 5))
+
+
+def replaced_too_early(story: Story, bad: bool) -> None:
+    """Another record was read in the place of one, before (`bad`) or after the wipe."""
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    for process, value in ((0, 1), (1, 2)):
+        story.begin(process, [["send", "x", value]])
+        story.end(process, None, Outcome.INFO)
+    story.poll(5, (base, 1))
+    if not bad:
+        story.see("fault", kind="wipe", node=1)
+    story.poll(6, (base, 2))
+    if bad:
+        story.see("fault", kind="wipe", node=1)
+
+
 def entered_again(story: Story, bad: bool) -> None:
     """A wiped replica copies the log and re-enters the ISR before the other is wiped (`bad`: the
     promise held), or it never re-enters.
@@ -554,6 +614,10 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         one_acknowledgement,
         truncation,
         last_replica,
+        begun_again,
+        begun_again_too_early,
+        passed_over,
+        replaced_too_early,
         entered_again,
         power_cut,
         late_change,

@@ -104,6 +104,9 @@ def test_each_class_is_reported_and_its_nearest_neighbour_is_not(name: str) -> N
         ("lost_at_rest", True, Guarantee.VIOLATION),
         ("replaced", True, Guarantee.VIOLATION),
         ("replaced", False, Guarantee.OUTSIDE),
+        ("replaced_too_early", True, Guarantee.VIOLATION),
+        ("replaced_too_early", False, Guarantee.OUTSIDE),
+        ("begun_again", False, Guarantee.OUTSIDE),
         ("one_acknowledgement", False, Guarantee.HELD),
     ],
 )
@@ -115,6 +118,34 @@ def test_ledger_rules_on_every_missing_record(name: str, bad: bool, guarantee: G
         assert ruling.reason
         if guarantee is Guarantee.OUTSIDE:
             assert ruling.place is not None
+
+
+ORDER_AFTER_A_LOSS = {"append-order-inversion", "nonmonotonic-send", "nonmonotonic-poll"}
+
+
+@pytest.mark.parametrize("name", ["begun_again", "begun_again_too_early"])
+def test_order_broken_by_a_loss_outside_the_guarantee_is_no_violation(name: str) -> None:
+    for seed in range(4):
+        explained = story_report(name, bad=False, seed=seed)
+        assert explained.verdict.status is Status.VALID
+        assert explained.guarantee is Guarantee.OUTSIDE
+        assert explained.levels["L2 order"] is Status.VALID
+        assert {anomaly.kind for anomaly in explained.verdict.reported} >= ORDER_AFTER_A_LOSS
+        # A holder that was killed still holds, and what came before a wipe did not come of it.
+        broken = story_report(name, bad=True, seed=seed)
+        assert broken.levels["L2 order"] is Status.INVALID
+        assert {anomaly.kind for anomaly in broken.verdict.anomalies} >= ORDER_AFTER_A_LOSS
+        assert broken.rulings == ()
+
+
+def test_poll_may_pass_over_none_but_records_outside_the_guarantee() -> None:
+    explained = story_report("passed_over", bad=False)
+    assert explained.verdict.status is Status.VALID
+    assert {"poll-skip", "lost-write"} <= {a.kind for a in explained.verdict.reported}
+    assert explained.guarantee is Guarantee.OUTSIDE
+    broken = story_report("passed_over", bad=True)
+    assert {"poll-skip", "lost-write"} <= {a.kind for a in broken.verdict.anomalies}
+    assert broken.guarantee is Guarantee.VIOLATION
 
 
 def test_levels_have_their_own_verdicts_and_recency_is_not_claimed() -> None:

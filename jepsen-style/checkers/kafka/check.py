@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ...history import NEVER, History
+from ...history import History
 from ..verdict import Anomaly, Status, Verdict
 from . import content, metadata, observations, order, recency
 from .circles import transaction_cycles
 from .ledger import Guarantee, Ledger, Ruling
 from .records import Records
+from .rulings import LOSSES, WORST, Rulings
 from .settings import KafkaSettings
 
 LEVELS: Mapping[str, frozenset[str]] = {
@@ -52,8 +53,6 @@ LEVELS: Mapping[str, frozenset[str]] = {
 }
 """Which promise an anomaly breaks. Suffixes of cycles (`-process`, `-realtime`) do not matter."""
 
-LOSSES = frozenset({"lost-write", "unseen", "lost-at-rest", "inconsistent-offsets"})
-"""What a fault outside the guarantee may cause: a record gone, or another one in its place."""
 UNLESS_SUBSCRIBED = frozenset({"poll-skip", "nonmonotonic-poll"})
 CLAIMED = frozenset(LEVELS) - {"L3 recency"}
 """RULES V5: a partition's reads promise no recency, so that is reported and fails nothing."""
@@ -62,7 +61,7 @@ EXAMPLES_PER_CLASS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KafkaReport:
-    """Everything the suite can say. `rulings` has one entry a missing record."""
+    """Everything the suite can say. `rulings`: see `Rulings.on`."""
 
     verdict: Verdict
     levels: Mapping[str, Status]
@@ -97,7 +96,8 @@ def report_on(
     cycles, allowed_cycles = transaction_cycles(records, chosen)
     failing.extend(cycles)
     reported.extend(allowed_cycles)
-    rulings, guarantee = rule(history, failing, ledger or Ledger.of(history))
+    court = Rulings(records, chosen, ledger or Ledger.of(history))
+    rulings = tuple(court.on(failing))
     excused = {id(anomaly) for anomaly, ruling in rulings if ruling.guarantee is Guarantee.OUTSIDE}
     violations = tuple(anomaly for anomaly in failing if id(anomaly) not in excused)
     explained = tuple(anomaly for anomaly in failing if id(anomaly) in excused)
@@ -112,7 +112,7 @@ def report_on(
     return KafkaReport(
         verdict=verdict,
         levels=levels(verdict),
-        guarantee=guarantee,
+        guarantee=promise_kept(failing, rulings),
         rulings=rulings,
         worst_realtime_lag=order.worst_realtime_lag(records),
     )
@@ -177,29 +177,11 @@ def levels(verdict: Verdict) -> dict[str, Status]:
     return answer
 
 
-def rule(
-    history: History, failing: list[Anomaly], ledger: Ledger
-) -> tuple[tuple[tuple[Anomaly, Ruling], ...], Guarantee]:
-    """A ruling on each missing record; the worst of them is the run's."""
-    rulings: list[tuple[Anomaly, Ruling]] = []
-    cache: dict[tuple[str, int], Ruling] = {}
-    for anomaly in failing:
-        if anomaly.kind not in LOSSES:
-            continue
-        place = history.completed[anomaly.operations[0]]
-        if place == NEVER:
-            continue  # never acknowledged: promised to nobody
-        case = (anomaly.details["key"], place)
-        if case not in cache:
-            cache[case] = ledger.rule(*case)
-        rulings.append((anomaly, cache[case]))
-    order_of = list(Guarantee)
-    worst = max(
-        (ruling.guarantee for _, ruling in rulings), key=order_of.index, default=Guarantee.HELD
-    )
-    if worst is Guarantee.HELD and any(
-        anomaly.kind in LEVELS["L0 integrity"] - LOSSES | {"truncated-acked-record"}
-        for anomaly in failing
-    ):
-        worst = Guarantee.VIOLATION
-    return tuple(rulings), worst
+def promise_kept(
+    failing: Sequence[Anomaly], rulings: Sequence[tuple[Anomaly, Ruling]]
+) -> Guarantee:
+    """The worst ruling is the run's; what breaks records otherwise is a violation."""
+    unruled = LEVELS["L0 integrity"] - LOSSES | {"truncated-acked-record"}
+    if any(anomaly.kind in unruled for anomaly in failing):
+        return Guarantee.VIOLATION
+    return max((ruling.guarantee for _, ruling in rulings), key=WORST, default=Guarantee.HELD)

@@ -17,6 +17,10 @@ def inconsistent_offsets(records: Records) -> Iterator[Anomaly]:
             promised = sorted(
                 log.writer[value] for value in values if log.acked.get(value) == offset
             )
+            reader = log.readers[log.index_of[offset]]
+            if not promised and reader != NOBODY:
+                # No sender was answered, so the record stands since it was first read.
+                promised = [reader]
             yield Anomaly(
                 "inconsistent-offsets",
                 f"offset {offset} of {key!r} held {named}",

@@ -42,11 +42,28 @@ class Guarantee(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """On one missing record. `place` is the instant at which the condition (may have) failed."""
+    """On one missing record. `place` is the instant at which the condition (may have) failed, in
+    the earliest placement of the changes; `latest` is the instant in the latest one.
+    """
 
     guarantee: Guarantee
     reason: str
     place: int | None = None
+    latest: int | None = None
+
+    def before(self, shown: int) -> Ruling:
+        """What remains of it for an anomaly that was shown at this place: a failure that came
+        later is no excuse, and one that came later in some placement only is a doubtful one.
+        """
+        if self.place is None or self.latest is None:
+            return self
+        if self.place > shown:
+            reason = f"{self.reason}, which was after event {shown}"
+            return Ruling(Guarantee.VIOLATION, reason, self.place, self.latest)
+        if self.latest > shown:
+            reason = f"{self.reason}, or after event {shown}"
+            return Ruling(Guarantee.UNDECIDED, reason, self.place, self.latest)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +169,9 @@ class Ledger:
         places = [failed for failed in failures if failed is not None]
         reason = f"no member of ISR or ELR held it any more at event {min(places)}"
         if len(places) == len(failures):
-            return Ruling(Guarantee.OUTSIDE, reason, min(places))
-        return Ruling(
-            Guarantee.UNDECIDED, f"{reason}, if the ISR changed late; not if early", min(places)
-        )
+            return Ruling(Guarantee.OUTSIDE, reason, min(places), max(places))
+        doubt = f"{reason}, if the ISR changed late; not if early"
+        return Ruling(Guarantee.UNDECIDED, doubt, min(places), max(places))
 
 
 PROPOSED, FAULT, ACK, OBSERVED = range(4)

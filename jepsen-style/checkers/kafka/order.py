@@ -57,7 +57,7 @@ def poll_anomaly(
         kind,
         f"{log.key!r} {verb} offset {first} to {second}",
         operations,
-        {"key": log.key, "offset": second},
+        {"key": log.key, "offset": second, "since": first},
     )
 
 
@@ -230,7 +230,7 @@ def inverted(
                 f"offset {offset} of {log.key!r} went to a send that began after "
                 f"offset {highest} was acknowledged",
                 (holder, operation),
-                {"key": log.key, "offset": offset},
+                {"key": log.key, "offset": offset, "since": highest},
             )
 
 
