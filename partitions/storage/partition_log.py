@@ -332,18 +332,22 @@ class PartitionLog:
         now_ms = self._clock.now_ms()
         view = memoryview(records)
         position = 0
-        for header in headers:
-            size = header.batch_length + OVERHEAD
-            data = view[position : position + size]
-            segment = self._active
-            if segment.must_roll_before(size, header.last_offset, header.max_timestamp, now_ms):
-                segment = self._roll_to(header, now_ms)
-            self._held.hold(segment, (data,), size)
-            self._account(
-                segment, header, header.base_offset, header.partition_leader_epoch, size, data
-            )
-            position += size
-        self._after_append()
+        try:
+            for header in headers:
+                size = header.batch_length + OVERHEAD
+                data = view[position : position + size]
+                segment = self._active
+                if segment.must_roll_before(size, header.last_offset, header.max_timestamp, now_ms):
+                    segment = self._roll_to(header, now_ms)
+                self._held.hold(segment, (data,), size)
+                self._account(
+                    segment, header, header.base_offset, header.partition_leader_epoch, size, data
+                )
+                position += size
+        finally:
+            # Also when a roll failed behind the first batches: they must be written and synced,
+            # or the follower never asks on (RULES C2).
+            self._after_append()
         return Appended(
             base_offset=headers[0].base_offset,
             last_offset=headers[-1].last_offset,
