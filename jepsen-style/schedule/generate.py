@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ..simulation.dice import stream
-from .kinds import KEEPS, KINDS, PLACES, Option
+from .kinds import KEEPS, KINDS, Option
 from .schedule import Consumers, Fault, Producers, Schedule, Target, Topic
 
 HURT_MS = 26_000
@@ -25,6 +25,10 @@ QUIET_MS = 1_800
 TOPIC = "orders"
 CACHED_TOPIC = "clicks"
 GROUP = "readers"
+
+DAMAGED_PLACES = ("index", "checkpoint", "quorum")
+"""Not yet "log": records damaged where they were synced are not looked at when a log is opened, so
+their replica goes on counting as in sync and may lead. A schedule by hand can say so."""
 
 APIS = (0, 1, 3, 22)
 """Whose answers may be lost: Produce, Fetch, Metadata, InitProducerId."""
@@ -247,7 +251,7 @@ class _Faults:
         kind = dice.choice(("bit-flip", "misdirected-write", "stale-block", "wiped-disk"))
         options: dict[str, Option] = {}
         if kind != "wiped-disk":
-            options = {"place": dice.choice(PLACES), "where": round(dice.random(), 3)}
+            options = {"place": dice.choice(DAMAGED_PLACES), "where": round(dice.random(), 3)}
         if kind == "bit-flip":
             options["bit"] = dice.randrange(8)
         target = Target("node", number=dice.choice(list(self._damageable)))

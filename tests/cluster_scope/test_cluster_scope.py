@@ -6,19 +6,22 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.cluster_scope.controls import BUGS
-from logboat.jepsen_style.cluster_scope.run import Plan
-from logboat.jepsen_style.schedule import generate
+from logboat.jepsen_style.cluster_scope.run import Plan, run_schedule
+from logboat.jepsen_style.schedule import Schedule, generate
 
 LAST_LINE = re.compile(
     r"simulate: cluster seeds=1 violations=(\d) stuck=(\d) acknowledged=(\d+) faults=(\d+) "
     r"simulated_s=(\d+)"
 )
-SMOKE = (3, 4)
+SMOKE = (4,)
+SCHEDULES = sorted((Path(__file__).parent / "schedules").glob("*.json"))
+"""Each has found a bug once."""
 
 
 @pytest.mark.parametrize("seed", SMOKE)
@@ -39,6 +42,13 @@ def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int) -
         timeout=120,
     )
     assert again.stdout.strip() == result.digest
+
+
+@pytest.mark.parametrize("path", SCHEDULES, ids=lambda path: path.stem)
+def test_what_a_schedule_has_found_stays_mended(path: Path) -> None:
+    result = run_schedule(Schedule.from_json(path.read_bytes()))
+    assert result.violations == []
+    assert result.stuck == []
 
 
 def test_a_control_fails_and_prints_the_command_that_replays_it(
