@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from ..simulation import World
 from ..simulation.dice import stream
-from ..simulation.errors import NotReached, WatchdogExpired
+from ..simulation.errors import HostFailed, NotReached, WatchdogExpired
 from ..simulation.scope import SeedResult
-from .controls import guards_of
+from .controls import guards_of, ticking
+from .episodes import Episodes
 from .faults import Faults
 from .shape import shape_of
 from .watched_quorum import WatchedQuorum
 
-HURT_S = 26.0
+HURT_S = 24.0
 """Simulated seconds of faults; what follows brings every run above `LEAST_SIMULATED_S`."""
 SETTLE_S = 20.0
 """After the last heal a proposal must be applied within this."""
@@ -76,45 +77,44 @@ def run_seed(seed: int, plan: Plan) -> SeedResult:
 
 def _run(world: World, plan: Plan, result: SeedResult) -> None:
     shape = shape_of(world.seed, compaction=plan.compaction)
-    guards = guards_of(bare=plan.bare, without=plan.without)
+    guards = ticking(guards_of(bare=plan.bare, without=plan.without))
     quorum = WatchedQuorum(world, nodes=plan.nodes, shape=shape, guards=guards)
-    dice = stream(world.seed, "faults")
-    faults = Faults(quorum, dice)
+    faults = Faults(quorum, stream(world.seed, "faults"))
     try:
         _hurt_and_settle(world, quorum, faults)
     except NotReached as error:
         result.stuck.append(f"stuck: {str(error)[:200]}")
-    except AssertionError as error:
+    except HostFailed as error:
         result.stuck.append(f"failed: {str(error)[:200]}")
+    else:
+        result.violations += _judge(quorum)
+        result.stuck += _floors(world, quorum, faults)
     finally:
         result.acknowledged = len(quorum.acknowledged)
         result.faults = sum(faults.counts.values())
         result.simulated_s = world.now
-        result.violations += quorum.violations
-        if not result.stuck:
-            result.violations += _judge(quorum)
-            result.stuck += _floors(world, quorum, faults)
+        result.violations += [*quorum.violations, *quorum.endings.unexplained]
 
 
 def _hurt_and_settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
     quorum.start()
     quorum.await_leader(within=SETTLE_S)
     _pin_everybody(world, quorum)
-    quorum.propose_steadily(quorum.shape.per_second)
-    dice = stream(world.seed, "schedule")
+    quorum.propose_in_bursts(stream(world.seed, "proposals"))
+    episodes = Episodes(quorum, faults, stream(world.seed, "schedule"))
     end = world.now + HURT_S
-    while world.now < end:
-        world.run(0.1 + dice.random() * 0.7)
-        faults.strike()
-        if dice.random() < 0.3:
-            # A second fault on top of the first.
-            continue
-        world.run(dice.random() * 1.2)
-        faults.heal()
-        # Enough for an election, most of the time.
-        world.run(dice.random() * 0.8)
-    faults.heal()
+    while world.now < end or not _hurt_enough(quorum, faults):
+        episodes.play()
+    episodes.play_last()
     _settle(world, quorum, faults)
+
+
+def _hurt_enough(quorum: WatchedQuorum, faults: Faults) -> bool:
+    return (
+        sum(faults.counts.values()) >= LEAST_FAULTS
+        and len(faults.counts) >= LEAST_KINDS
+        and len(quorum.leader_of_term) >= LEAST_LEADERS
+    )
 
 
 def _pin_everybody(world: World, quorum: WatchedQuorum) -> None:
@@ -133,25 +133,23 @@ def _pin_everybody(world: World, quorum: WatchedQuorum) -> None:
 def _settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
     """A proposal made after the last heal is applied, and all voters come to hold the same."""
     end = world.now + SETTLE_S
-    before = len(quorum.acknowledged)
-    while len(quorum.acknowledged) < before + 20 or faults.unpinned is not None:
+    enough = max(LEAST_ACKNOWLEDGED, len(quorum.acknowledged) + 20)
+    while len(quorum.acknowledged) < enough or faults.unpinned is not None:
         if world.now > end:
             raise NotReached("no proposal is applied after the last heal")
         world.run(LOOK_S)
-        quorum.start()
     world.run(max(0.0, LEAST_SIMULATED_S - world.now))
     quorum.idle = True
     while not quorum.settled():
         if world.now > end + SETTLE_S:
             raise NotReached("the voters do not come to hold the same")
         world.run(LOOK_S)
-        quorum.start()
 
 
 def _judge(quorum: WatchedQuorum) -> list[str]:
     lost = [f"lost: {command!r} was acknowledged" for command in quorum.missing()]
     risen = [f"risen: {command!r} was refused for good" for command in quorum.resurrected()]
-    return [*lost, *risen, *quorum.ended]
+    return [*lost, *risen]
 
 
 def _floors(world: World, quorum: WatchedQuorum, faults: Faults) -> list[str]:

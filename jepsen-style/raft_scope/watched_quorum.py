@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from random import Random
 from uuid import UUID
 
-from ...raftlog.guards import Guard
+from ...raftlog.guards import GuardContext, GuardFactory
 from ..simulation import World
 from ..simulation.dice import stream
 from ..simulation.drive import Drive
 from ..simulation.host import Host
 from ..simulation.quorum import Member, Quorum
+from .endings import RESTART_S, Endings
 from .shape import Shape
-from .watch import Promises, Watch
+from .watch import Ledger, Watch
 
 _PIN = re.compile(rb"pin (\d+) (\d+) ")
+
+BURST = (1, 1, 3, 8, 25)
+"""Proposals made at one moment; many are then in flight, in several messages."""
+
+MAX_VIOLATIONS = 1000
+
+FROZEN_S = 10.0
+"""Longer than a proposal takes, and the longest pause after it."""
 
 
 class PinnedMember(Member):
@@ -36,8 +45,14 @@ class PinnedMember(Member):
             self._hand_down()
         return result
 
+    def capture(self) -> Callable[[], bytes]:
+        encode = super().capture()
+        padding = bytes(self.quorum.shape.padding_bytes)
+        return lambda: encode() + padding
+
     def restore(self, index: int, snapshot: bytes) -> None:
-        super().restore(index, snapshot)
+        padding = self.quorum.shape.padding_bytes
+        super().restore(index, snapshot[: len(snapshot) - padding])
         for at, command in self.commands.items():
             self.quorum.on_applied(self.node_id, at, command)
             if command.startswith(b"pin "):
@@ -58,32 +73,42 @@ class WatchedQuorum(Quorum):
     """See the module's docstring."""
 
     def __init__(
-        self, world: World, *, nodes: int, shape: Shape, guards: Sequence[type[Guard]]
+        self, world: World, *, nodes: int, shape: Shape, guards: Sequence[GuardFactory]
     ) -> None:
         self.shape = shape
-        self.promises = Promises()
-        watch: Callable[..., Watch] = partial(Watch, promises=self.promises, report=self.report)
-        super().__init__(world, nodes=nodes, settings=shape.settings, guards=[watch, *guards])
+        self.ledger = Ledger(lambda: world.now, voters=nodes, shortest_way_s=shape.latency_s)
+        super().__init__(world, nodes=nodes, settings=shape.settings, guards=[self._watch, *guards])
         world.network.defaults.latency_s = shape.latency_s
         world.network.defaults.jitter_s = shape.latency_s
         self.idle = False
         """Whether the steady proposals have ended."""
-        self.ended: list[str] = []
-        """How processes ended themselves without a fault that explains it."""
-        self.excused: dict[str, None] = {}
-        """Names of hosts whose disk was made to fail."""
+        self.endings = Endings()
         world.on_host_ended = self._on_ended
+        self.frozen_at: dict[int, float] = {}
+        """When each voter was last paused or stalled."""
+        self._emptied: dict[int, None] = {}
+        """Voters that have not started since they lost their directory."""
         self._index_of: dict[bytes, int] = {}
         for host in self.hosts.values():
             host.drive.sync_latency_s = shape.sync_s
 
     def report(self, violation: str) -> None:
         """A broken invariant."""
-        if len(self.violations) < 1000:
+        if len(self.violations) < MAX_VIOLATIONS:
             self.violations.append(violation)
 
     def member(self, host: Host, number: int) -> Member:
         return PinnedMember(self, host, number)
+
+    def number_of(self, host: Host) -> int:
+        return next(number for number, known in self.hosts.items() if known is host)
+
+    def _watch(self, node: GuardContext) -> Watch:
+        number = node.node_id
+        emptied = number in self._emptied
+        self._emptied.pop(number, None)
+        self.ledger.opened(number, node.journal, emptied=emptied)
+        return Watch(node, self.ledger, self.report)
 
     # Work
 
@@ -107,14 +132,27 @@ class WatchedQuorum(Quorum):
         leader.host.spawn(self._propose(leader, command))
         return command
 
-    def propose_steadily(self, per_second: float) -> None:
+    def propose_in_bursts(self, dice: Random) -> None:
+        """Now and again from now on, until `idle`."""
         if self.idle:
             return
-        self.world.at(1 / per_second, self.propose_steadily, per_second)
-        # A client that has not heard of the new leader asks the old one: both must answer well.
+        self.world.at(dice.random() * self.shape.pause_s, self.propose_in_bursts, dice)
+        self.burst(dice.choice(BURST))
+
+    def burst(self, count: int) -> None:
+        """Have everybody who believes to lead propose `count` commands at once.
+
+        A client that has not heard of the new leader asks the old one: both must answer well.
+        """
         for number, member in self.members.items():
             if self.hosts[number].alive and not self.hosts[number].paused and member.leads:
-                self.propose(member)
+                for _ in range(count):
+                    self.propose(member)
+
+    def may_be_late(self, member: Member) -> bool:
+        """A process that was stopped or stalled could not answer in time."""
+        frozen_at = self.frozen_at.get(member.node_id)
+        return frozen_at is not None and self.world.now - frozen_at < FROZEN_S
 
     # Faults of whole voters
 
@@ -126,7 +164,20 @@ class WatchedQuorum(Quorum):
             stream(self.world.seed, f"drive:{host.name}:{self.proposed}"),
             sync_latency_s=self.shape.sync_s,
         )
+        self.endings.directory_lost(host, self.directory_ids[number])
         self.directory_ids[number] = UUID(int=self.directory_ids[number].int + 1000)
+        self._emptied[number] = None
+
+    def compact(self, number: int) -> bool:
+        """Have the voter make a snapshot now, however short its log is."""
+        member = self.members.get(number)
+        if member is None or member.raft is None or not member.started:
+            return False
+        if not self.hosts[number].alive or self.hosts[number].paused:
+            return False
+        with self.world.on(self.hosts[number].loop):
+            member.raft.compact()
+        return True
 
     # Invariants
 
@@ -137,6 +188,10 @@ class WatchedQuorum(Quorum):
             self.report(f"twice: node {node_id} holds {command!r} at {first} and at {index}")
 
     def _on_ended(self, host: Host, error: BaseException | None) -> None:
-        if "replace-voter" in str(error) or host.name in self.excused:
-            return
-        self.ended.append(f"end: {host.name} ended itself: {error!r}")
+        self.endings.judge(host, error)
+        self.world.at(RESTART_S, self._restart, self.number_of(host), host.incarnation)
+
+    def _restart(self, number: int, incarnation: int) -> None:
+        host = self.hosts[number]
+        if host.powered and host.incarnation == incarnation:
+            self.start(number)

@@ -35,6 +35,8 @@ class Keep(Enum):
     """The first changes, in order; the last of them perhaps torn."""
     ANY = "any"
     """Any subset of the changes; the last of them perhaps torn."""
+    TORN = "torn"
+    """All but the last write, and a part of that."""
     ALL = "all"
 
 
@@ -138,15 +140,15 @@ class FileNode:
         for number, change in enumerate(kept):
             last = number == len(kept) - 1
             if last and keep is not Keep.ALL and isinstance(change, _Write) and change.data:
-                self._tear(change, dice)
+                self._tear(change, dice, whole=0.0 if keep is Keep.TORN else 0.5)
             else:
                 _apply(self.durable, change)
         self._take_to(self.mark())
         self.cached = bytearray(self.durable)
 
-    def _tear(self, write: _Write, dice: Random) -> None:
+    def _tear(self, write: _Write, dice: Random, *, whole: float) -> None:
         """Whole, or up to a sector; and perhaps the new size arrived, and its data did not."""
-        if dice.random() < 0.5:
+        if dice.random() < whole:
             _apply(self.durable, write)
             return
         end = write.position + dice.randrange(len(write.data))
@@ -160,7 +162,7 @@ class FileNode:
     def _kept(self, keep: Keep, dice: Random) -> list[_Write | _Resize]:
         if keep is Keep.NONE or not self._waiting:
             return []
-        if keep is Keep.ALL:
+        if keep in (Keep.ALL, Keep.TORN):
             return self._waiting
         if keep is Keep.PREFIX:
             return self._waiting[: dice.randrange(len(self._waiting) + 1)]
@@ -359,7 +361,7 @@ class Drive:
 
     def _kept_names(self, keep: Keep) -> list[_NameChange]:
         changes = self._name_changes
-        if keep is Keep.ALL:
+        if keep in (Keep.ALL, Keep.TORN):
             return changes
         if keep is Keep.NONE or not changes:
             return []

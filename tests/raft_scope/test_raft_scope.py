@@ -17,7 +17,7 @@ LAST_LINE = re.compile(
 )
 
 
-@pytest.mark.parametrize(("seed", "nodes"), [(1, 3), (3, 3), (5, 5)])
+@pytest.mark.parametrize(("seed", "nodes"), [(1, 3), (39, 3), (5, 5)])
 def test_a_hurt_quorum_keeps_every_invariant(seed: int, nodes: int) -> None:
     result = run_seed(seed, Plan(nodes=nodes))
     assert result.violations == []
@@ -55,6 +55,11 @@ def test_a_control_fails_and_prints_the_command_that_replays_it(
     match = LAST_LINE.fullmatch(lines[-1])
     assert match is not None
     assert match[1] == "1" or match[2] == "1"
+
+
+@pytest.mark.parametrize(("without", "seed"), [("G2", 11), ("G5", 0), ("G8", 1), ("G10", 9)])
+def test_a_quorum_without_a_guard_is_seen_to_fail(without: str, seed: int) -> None:
+    assert not run_seed(seed, Plan(without=without)).good
 
 
 def test_every_guard_of_the_list_can_be_left_out() -> None:
