@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .check_command import check
 from .mutants.run import mutants_command
+from .processes.command import replay, run
 from .simulate_command import simulate
 
 USAGE_ERROR = 2
@@ -18,6 +19,8 @@ Command = Callable[[Sequence[str]], int]
 COMMANDS: Mapping[str, Command] = {
     "check": check,
     "mutants": mutants_command,
+    "replay": replay,
+    "run": run,
     "simulate": simulate,
 }
 """By name."""

@@ -1,0 +1,118 @@
+"""A schedule for real processes from a seed: only kinds that this executor has means for.
+
+Strokes come from a bag that is refilled when empty, so a minute sees nearly every kind; each bag
+begins with the death of a leader. Nothing here takes anything from a disk, so any loss is a
+violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from ..schedule import Consumers, Fault, Producers, Schedule, Target, Topic
+from ..schedule.kinds import Option
+from ..simulation.dice import stream
+
+TOPIC = "orders"
+PARTITIONS = 2
+MODES = ("synced", "page-cache")
+
+FIRST_FAULT_MS = 500
+QUIET_END_MS = 1_500
+"""Within this of the end nothing new begins."""
+STROKES_BETWEEN_QUIET = 4
+REJOIN_MS = 2_500
+"""After a stop in page-cache mode: a replica that ended in disorder has left ISR and ELR (C1), and
+were the others to follow before it is back, nobody could be elected."""
+
+PRODUCE, FETCH = 0, 1
+
+Stroke = tuple[str, str, Mapping[str, Option]]
+"""Kind, role, options."""
+
+BAG: Sequence[Stroke] = (
+    ("kill", "follower", {}),
+    ("kill", "controller", {}),
+    ("pause", "leader", {}),
+    ("pause", "follower", {}),
+    ("pause", "controller", {}),
+    ("restart", "leader", {}),
+    ("restart", "follower", {}),
+    ("lost-responses", "leader", {"api": PRODUCE, "silently": True}),
+    ("lost-responses", "leader", {"api": PRODUCE, "silently": False}),
+    ("lost-responses", "leader", {"api": FETCH, "silently": True}),
+    ("clients-cut", "leader", {}),
+    ("isolate", "leader", {"clients": False}),
+    ("isolate", "leader", {"direction": "in", "clients": True}),
+    ("isolate", "leader", {"direction": "out", "clients": False}),
+    ("isolate", "follower", {"clients": True}),
+    ("isolate", "controller", {"clients": False}),
+    ("halves", "leader", {"clients": True}),
+    ("bridge", "controller", {}),
+    ("ring", "all", {}),
+    ("reset", "leader", {}),
+    ("reset", "all", {}),
+    ("delay", "follower", {"latency_ms": 100, "jitter_ms": 100}),
+    ("delay", "leader", {"latency_ms": 50, "jitter_ms": 200}),
+    ("loss", "leader", {"chance": 0.1}),
+    ("loss", "follower", {"chance": 0.2}),
+)
+LEADER_DIES: Stroke = ("kill", "leader", {})
+ONLY_SYNCED: Sequence[Stroke] = (("kill-all", "all", {}),)
+STOPS = frozenset({"kill", "kill-all", "restart"})
+
+
+def draw(seed: int, *, nodes: int, minutes: float, mode: str) -> Schedule:
+    """`mode`: one of MODES. Needs three nodes or more."""
+    dice = stream(seed, "processes")
+    configs = {"min.insync.replicas": "2"}
+    if mode == "page-cache":
+        configs["flush.messages"] = "1000"
+    hurt_ms = int(minutes * 60_000)
+    return Schedule(
+        seed=seed,
+        nodes=nodes,
+        topics=(Topic(TOPIC, PARTITIONS, 3, configs),),
+        producers=tuple(
+            Producers(TOPIC, count=2, idempotent=idempotent, batch_records=4, interval_ms=100)
+            for idempotent in (True, False)
+        ),
+        consumers=(Consumers(TOPIC),),
+        faults=_faults(dice, hurt_ms, synced=mode == "synced"),
+        settings={"replica.lag.time.max.ms": "1500"},
+        hurt_ms=hurt_ms,
+    )
+
+
+def _faults(dice: Random, hurt_ms: int, *, synced: bool) -> tuple[Fault, ...]:
+    faults: list[Fault] = []
+    bag: list[Stroke] = []
+    at_ms = FIRST_FAULT_MS
+    while at_ms < hurt_ms - QUIET_END_MS:
+        if not bag:
+            bag = [*BAG, *(ONLY_SYNCED if synced else ())]
+            dice.shuffle(bag)
+            # The middle one, too: a minute is about one bag.
+            bag = [LEADER_DIES, *bag[: len(bag) // 3], LEADER_DIES, *bag[len(bag) // 3 :]]
+        kind, role, options = bag.pop(0)
+        target = _target(dice, role)
+        # Shorter than a session of a local cluster (one second), or longer.
+        for_ms = 200 + dice.randrange(500) if dice.random() < 0.4 else 1_200 + dice.randrange(1_300)
+        for_ms = min(for_ms, hurt_ms - at_ms)
+        faults.append(Fault(at_ms, kind, target, for_ms, options))
+        if kind in STOPS and not synced:
+            at_ms += for_ms + REJOIN_MS
+        elif len(faults) % STROKES_BETWEEN_QUIET == 0:
+            at_ms += for_ms + 1_500 + dice.randrange(1_000)
+        else:
+            # Some strike while another one lasts.
+            at_ms += max(200, for_ms - 300 + dice.randrange(900))
+    return tuple(faults)
+
+
+def _target(dice: Random, role: str) -> Target:
+    if role in ("controller", "all"):
+        return Target(role)
+    number = dice.randrange(2) if role == "follower" else 0
+    return Target(role, TOPIC, dice.randrange(PARTITIONS), number)

@@ -1,0 +1,162 @@
+"""A TCP proxy in front of one listener of a node; what it does to the bytes, its links say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator
+from random import Random
+
+from .frames import Conversation, Piece, pieces
+from .links import CLIENTS, Link, Links, Party, party
+
+HELD_PIECES = 64
+"""On their way in one direction of one connection; the sender waits beyond that."""
+
+_HELLO = struct.Struct(">8s32si")
+"""Magic, nonce and node id: how a node says who dials (`raftlog.handshake`)."""
+HELLO_BYTES = 4 + _HELLO.size
+
+
+def dialer_of(hello: bytes) -> Party:
+    """Who opens an inter-node connection, by its first HELLO_BYTES."""
+    return party(int(_HELLO.unpack_from(hello, 4)[2]))
+
+
+class Broken(Exception):
+    """The connection ends here, both ways."""
+
+
+class Proxy:
+    """One listener. `between_nodes`: of the inter-node listener, whose frames are sealed; else of
+    the clients' one, whose frames are told apart by API key."""
+
+    def __init__(
+        self,
+        links: Links,
+        node_id: int,
+        upstream: tuple[str, int],
+        dice: Random,
+        *,
+        between_nodes: bool = False,
+    ) -> None:
+        self._links = links
+        self._node = party(node_id)
+        self._upstream = upstream
+        self._dice = dice
+        self._between_nodes = between_nodes
+        self._server: asyncio.Server | None = None
+        self._connections: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
+        self.lost_frames = 0
+        self.torn_frames = 0
+
+    async def start(self) -> tuple[str, int]:
+        """Where it listens."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()
+        return host, port
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._connections)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def reset(self) -> None:
+        """End every connection at once, whatever is under way."""
+        for writers in self._connections.values():
+            for writer in writers:
+                writer.transport.abort()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers = [writer]
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writers))
+        self._connections[task] = writers
+        task.add_done_callback(lambda ended: self._connections.pop(ended, None))
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writers: list[asyncio.StreamWriter]
+    ) -> None:
+        try:
+            hello = await reader.readexactly(HELLO_BYTES) if self._between_nodes else b""
+            dialer = dialer_of(hello) if hello else CLIENTS
+            there, back = self._links.link(dialer, self._node), self._links.link(self._node, dialer)
+            await there.passable()
+            node_reader, node_writer = await asyncio.open_connection(*self._upstream)
+            writers.append(node_writer)
+            node_writer.write(hello)
+            if self._between_nodes:
+                asked, answered = pieces(reader), pieces(node_reader)
+            else:
+                conversation = Conversation()
+                asked = conversation.requests(reader)
+                answered = conversation.answers(node_reader)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._flow(asked, writers[1], there))
+                both.create_task(self._flow(answered, writers[0], back))
+        except* (OSError, EOFError, Broken):
+            pass
+        finally:
+            for writer in writers:
+                writer.transport.abort()
+
+    async def _flow(
+        self, source: AsyncIterator[Piece], target: asyncio.StreamWriter, link: Link
+    ) -> None:
+        """Raises Broken at the end of the stream: nobody here half-closes a connection."""
+        on_its_way: asyncio.Queue[tuple[float, Piece | None]] = asyncio.Queue(HELD_PIECES)
+        async with asyncio.TaskGroup() as ends:
+            ends.create_task(self._take(source, link, on_its_way))
+            ends.create_task(self._deliver(on_its_way, target, link))
+
+    async def _take(
+        self,
+        source: AsyncIterator[Piece],
+        link: Link,
+        on_its_way: asyncio.Queue[tuple[float, Piece | None]],
+    ) -> None:
+        now = asyncio.get_running_loop().time
+        with contextlib.suppress(OSError):
+            async for piece in source:
+                due = now() + link.latency_s + link.jitter_s * self._dice.random()
+                await on_its_way.put((due, piece))
+        # An end travels like bytes do, so a cut link hides it.
+        await on_its_way.put((now(), None))
+
+    async def _deliver(
+        self,
+        on_its_way: asyncio.Queue[tuple[float, Piece | None]],
+        target: asyncio.StreamWriter,
+        link: Link,
+    ) -> None:
+        swallowing = False
+        while True:
+            due, piece = await on_its_way.get()
+            await asyncio.sleep(due - asyncio.get_running_loop().time())
+            await link.passable()
+            if piece is None:
+                target.close()
+                raise Broken
+            if piece.begins:
+                swallowing = self._is_lost(piece, link)
+                if not swallowing and self._dice.random() < link.loss:
+                    self.torn_frames += 1
+                    target.write(piece.data[: len(piece.data) // 2])
+                    await target.drain()
+                    target.close()
+                    raise Broken
+            if not swallowing:
+                target.write(piece.data)
+                await target.drain()
+
+    def _is_lost(self, piece: Piece, link: Link) -> bool:
+        silently = None if piece.api is None else link.lost_apis.get(piece.api)
+        if silently is None:
+            return False
+        self.lost_frames += 1
+        if not silently:
+            raise Broken
+        return True

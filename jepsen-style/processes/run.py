@@ -1,0 +1,259 @@
+"""One schedule from start to verdict, on real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from ...testing import LocalCluster, NotInTime
+from ...testing.live_replicas import differences
+from ..checkers import Status
+from ..checkers.kafka import Guarantee, Ledger
+from ..checkers.polynomial.log import LogHistory, check_log
+from ..clients import Journal, TopicPartition
+from ..cluster_scope.judging import logs_of
+from ..cluster_scope.workload import Workload
+from ..history import History, Recorder, read_history
+from ..judge import Judgement, judge_run
+from ..schedule import Schedule
+from ..simulation.cluster import Cluster
+from .coverage import Coverage
+from .draw import BAG, LEADER_DIES, ONLY_SYNCED
+from .network_faults import NetworkFaults
+from .outcome import Floors, Tally, Word, unavailable
+from .process_faults import ProcessFaults
+from .stand import Stand
+from .strikes import Strikes, refuse_unknown
+from .view import RunView
+from .written_history import WrittenHistory
+
+SCHEDULE, HISTORY, REPORT, COVERAGE = (
+    "schedule.json",
+    "history.jsonl",
+    "report.html",
+    "coverage.txt",
+)
+CLUSTER = "cluster"
+"""The nodes' folders; kept unless the run held."""
+
+LOOK_S = 0.1
+TOPICS_S = 30.0
+CLIENTS_END_S = 20.0
+"""The batch on its way is decided within this once a producer is told to stop."""
+SHOWN = 5
+
+
+class Stuck(Exception):
+    """After the last heal something did not come in time."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    word: Word
+    tally: Tally
+    folder: Path
+    coverage: Coverage
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        return self.tally.line(self.word)
+
+
+class _Promises:
+    """`clients.Witness`: when each partition acknowledged, and what may never be seen."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[float]] = {}
+        self.violations: list[str] = []
+
+    def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        del offset, value
+        self.answers.setdefault(partition.key, []).append(time.monotonic())
+
+    def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        pass
+
+    def violation(self, text: str) -> None:
+        self.violations.append(text)
+
+
+def run_schedule(schedule: Schedule, folder: Path) -> Outcome:
+    """Everything of the run goes into the new `folder`. Raises NotBuilt before anything starts."""
+    refuse_unknown(schedule)
+    folder.mkdir(parents=True)
+    (folder / SCHEDULE).write_bytes(schedule.to_json())
+    with (folder / HISTORY).open("wb", buffering=0) as file:
+        cluster = LocalCluster(
+            schedule.nodes, directory=str(folder / CLUSTER), settings=schedule.settings
+        )
+        with cluster:
+            run = _Run(schedule, cluster, Recorder(file))
+            asyncio.run(run.go())
+    outcome = _judged(run, folder)
+    if outcome.word is Word.HELD:
+        shutil.rmtree(folder / CLUSTER)
+    return outcome
+
+
+class _Run:
+    def __init__(self, schedule: Schedule, cluster: LocalCluster, recorder: Recorder) -> None:
+        self.schedule = schedule
+        self.coverage = Coverage(
+            (kind, role) for kind, role, _ in (*BAG, *ONLY_SYNCED, LEADER_DIES)
+        )
+        self.tally = Tally()
+        self.promises = _Promises()
+        self.violations: list[str] = []
+        self._cluster = cluster
+        self._journal = Journal(time.monotonic_ns, self.promises)
+        self._journal.history = WrittenHistory(recorder)
+        topics = [topic.name for topic in schedule.topics]
+        self._view = RunView(cluster, topics, self._journal)
+
+    async def go(self) -> None:
+        async with (
+            Stand(self._cluster, self.schedule.seed) as stand,
+            asyncio.TaskGroup() as background,
+        ):
+            tasks: list[asyncio.Task[None]] = []
+
+            def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+                tasks.append(background.create_task(work))
+                return tasks[-1]
+
+            # The workload is the simulation's: all it asks of a cluster is its clients' side.
+            clients = SimpleNamespace(
+                spawn=spawn, clock=SimpleNamespace(now_ms=lambda: time.time_ns() // 1_000_000)
+            )
+            side = SimpleNamespace(addresses=stand.addresses, client_host=clients)
+            workload = Workload(self.schedule, cast(Cluster, side), self._journal)
+            try:
+                await self._hurt_and_settle(stand, workload, spawn)
+            except Stuck as stuck:
+                self.violations.append(f"stuck: {stuck}")
+            for task in tasks:
+                task.cancel()
+        self.tally.operations = len(self._journal.history)
+        self.tally.acknowledged = self._journal.acknowledged
+        self.tally.strikes = self.coverage.strikes
+        self.tally.kinds = len(self.coverage.kinds)
+
+    async def _hurt_and_settle(
+        self,
+        stand: Stand,
+        workload: Workload,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        await workload.create_topics(within_s=TOPICS_S)
+        spawn(self._view.watch())
+        await self._until(self._view.is_whole, "the cluster does not come up")
+        processes = ProcessFaults(self._cluster)
+        network = NetworkFaults(stand.links, self._cluster.node_ids, stand.reset)
+        strikes = Strikes(self._view, self._journal, self.coverage, processes, network)
+        began = time.monotonic()
+        workload.start()
+        await asyncio.gather(
+            strikes.carry_out(self.schedule.faults),
+            asyncio.sleep(self.schedule.hurt_ms / 1000),
+        )
+        self.tally.unavailable_s = unavailable(
+            list(self.promises.answers.values()), began, time.monotonic()
+        )
+        self.tally.leaders_killed = processes.leaders_killed
+        self.violations += processes.ended_by_themselves()
+        await self._settle(workload)
+
+    async def _settle(self, workload: Workload) -> None:
+        progress = workload.progress()
+        await self._until(progress, "after the last heal some partition acknowledges nothing")
+        await self._until(self._view.is_whole, "not every replica is in sync again")
+        workload.stop_producers()
+        await self._until(workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        for topic in self.schedule.topics:
+            try:
+                found = await asyncio.to_thread(
+                    differences, self._cluster, topic.name, topic.partitions
+                )
+            except NotInTime as error:
+                raise Stuck(str(error)) from None
+            self.violations += [f"divergence: {difference}" for difference in found]
+        workload.read_everything(await self._ends())
+        await self._until(workload.everything_read, "not everything can be read")
+        self.tally.read_everything = True
+
+    async def _ends(self) -> dict[str, int]:
+        """Each partition's high watermark; all replicas have the same when nobody writes."""
+        ends = {}
+        for topic in self.schedule.topics:
+            for number in range(topic.partitions):
+                leader = self._view.leader(topic.name, number)
+                answer = await asyncio.to_thread(
+                    self._cluster.get, f"/api/v1/topics/{topic.name}", node_id=leader
+                )
+                if answer is None or answer.status != 200:
+                    raise Stuck(f"node {leader} does not describe {topic.name}: {answer}")
+                local = answer.body["partitions"][number]["local"]
+                ends[TopicPartition(topic.name, number).key] = int(local["high_watermark"])
+        return ends
+
+    async def _until(self, condition: Callable[[], bool], text: str, within_s: float = 0) -> None:
+        end = time.monotonic() + (within_s or self.schedule.settle_ms / 1000)
+        while not condition():
+            if time.monotonic() > end:
+                raise Stuck(f"{text}: {self._view.state()}")
+            await asyncio.sleep(LOOK_S)
+
+
+def _judged(run: _Run, folder: Path) -> Outcome:
+    """By what is on disk, not by what this process remembers."""
+    history = read_history(folder / HISTORY)
+    # Nothing here takes anything from a disk, so there is no ISR under which a loss is excused.
+    judgement = judge_run(history, model="Kafka", ledger=Ledger())
+    violations = [*run.violations, *run.promises.violations, *_log_anomalies(history)]
+    outcome = Outcome(Word.HELD, run.tally, folder, run.coverage)
+    outcome.tally.lost = 0 if judgement.kafka is None else len(judgement.kafka.rulings)
+    outcome.word, outcome.reasons = _word(judgement, violations, run)
+    _write_report(outcome, judgement, history)
+    return outcome
+
+
+def _word(judgement: Judgement, violations: list[str], run: _Run) -> tuple[Word, list[str]]:
+    verdict = judgement.verdict
+    anomalies = [str(anomaly) for anomaly in verdict.anomalies]
+    if violations or verdict.status is Status.INVALID:
+        return Word.VIOLATION, [*violations, *anomalies]
+    guarantee = None if judgement.kafka is None else judgement.kafka.guarantee
+    if guarantee is Guarantee.OUTSIDE:
+        return Word.OUTSIDE, [f"{run.tally.lost} records are lost outside the guarantee"]
+    weaknesses = run.tally.weaknesses(Floors.of(run.schedule.hurt_ms / 60_000))
+    if weaknesses:
+        return Word.TOO_WEAK, weaknesses
+    if verdict.status is Status.UNKNOWN:
+        return Word.UNDECIDED, [verdict.reason]
+    return Word.HELD, []
+
+
+def _log_anomalies(history: History) -> list[str]:
+    """Each partition as a log that must be linearizable."""
+    found = []
+    for key, log in sorted(logs_of(history).items()):
+        verdict = check_log(LogHistory.of(log))
+        if verdict.status is not Status.VALID:
+            told = [str(anomaly) for anomaly in verdict.anomalies[:SHOWN]] or [verdict.reason]
+            found += [f"log {key}: {text}" for text in told]
+    return found
+
+
+def _write_report(outcome: Outcome, judgement: Judgement, history: History) -> None:
+    path = outcome.folder / REPORT
+    judgement.write_report(path, history, title=outcome.line)
+    page = path.read_text(encoding="utf-8")
+    path.write_text(page + outcome.coverage.html(), encoding="utf-8")
+    (outcome.folder / COVERAGE).write_text(outcome.coverage.text() + "\n", encoding="utf-8")
