@@ -52,7 +52,7 @@ class OffsetApis(CoordinatorCore):
             for part in topic.partitions:
                 verdict = error
                 if verdict is ErrorCode.NONE:
-                    verdict = unknown or self._check_partition(name, part)
+                    verdict = unknown or self._check_partition(request, name, part)
                 response = CommitAnswer(partition_index=part.partition_index, error_code=verdict)
                 answer.partitions.append(response)
                 if verdict is ErrorCode.NONE:
@@ -97,11 +97,20 @@ class OffsetApis(CoordinatorCore):
         topic = self._image().topic_by_id(request_topic.topic_id)
         return ("", ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else (topic.name, None)
 
-    def _check_partition(self, name: str, part: CommitPartition) -> ErrorCode:
+    def _check_partition(
+        self, request: OffsetCommitRequest, name: str, part: CommitPartition
+    ) -> ErrorCode:
         if len((part.committed_metadata or "").encode()) > self._settings.max_metadata_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         if self._image().partition(name, part.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        found = self._find(request.group_id)
+        group = None
+        if isinstance(found, Held):
+            group = found.state.consumer_groups.get(request.group_id)
+        pair = (self._image().topics[name].topic_id, part.partition_index)
+        if group is not None and group.held_by_another(request.member_id, pair):
+            return ErrorCode.STALE_MEMBER_EPOCH
         return ErrorCode.NONE
 
     def _offset_record(

@@ -63,8 +63,8 @@ LOCAL_TIMES: Mapping[str, Value] = {
     "controller.quorum.election.timeout.ms": 300,
     # Nobody starts a hundred members at once here: the first one need not wait for the others.
     "group.initial.rebalance.delay.ms": 0,
-    "group.consumer.heartbeat.interval.ms": 500,
-    "group.consumer.session.timeout.ms": 6_000,
+    "group.consumer.heartbeat.interval.ms": 2_000,
+    "group.consumer.session.timeout.ms": 10_000,
 }
 
 

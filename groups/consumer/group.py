@@ -24,7 +24,7 @@ from .member import (
     ConsumerMember,
     MemberState,
 )
-from .partition_sets import NOTHING, PartitionSet, pairs, without
+from .partition_sets import NOTHING, PartitionSet, pairs, united, without
 from .reconciliation import next_step
 from .records import (
     ConsumerRecord,
@@ -137,6 +137,10 @@ class ConsumerGroup:
             Refused: nothing was changed.
         """
         before, replaced = self._beating(beat)
+        if beat.epoch != before.epoch and beat.owned is None:
+            # It has yet to hear of its epoch: it is told again, and takes no step it has not seen.
+            self._watch_member(before, before, now_ms)
+            return before, before.assigned, []
         after = replace(
             before,
             instance_id=_said(beat.instance_id, before.instance_id),
@@ -270,7 +274,7 @@ class ConsumerGroup:
             after,
             target_epoch=self.assignment_epoch,
             target=self.targets.get(after.member_id, NOTHING),
-            held_by_other=lambda pair: self._holders.get(pair, after.member_id) != after.member_id,
+            held_by_other=lambda pair: self.held_by_another(after.member_id, pair),
             owned=owned,
         )
         if moved != after:
@@ -431,6 +435,13 @@ class ConsumerGroup:
             return ErrorCode.UNSUPPORTED_VERSION
         return self._check_member_epoch(member, epoch)
 
+    def held_by_another(self, member_id: str, pair: tuple[UUID, int]) -> bool:
+        """A commit for such a partition is late: its new owner has begun from the one before.
+
+        Member epochs do not tell, for one that gave something up keeps its epoch or gets a newer.
+        """
+        return self._holders.get(pair, member_id) != member_id
+
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         """OffsetFetch from version 9 may name a member: then its epoch must be the current one."""
         if member_id is None and epoch < 0:
@@ -467,13 +478,14 @@ def _from_scratch(member: ConsumerMember) -> ConsumerMember:
 def _check_epoch(member: ConsumerMember, beat: Beat) -> None:
     """The answer with the newer epoch may be lost or still on its way: the older one is good too.
 
-    Kafka also wants to see the owned partitions then. A member that does not say what it owns is
-    taken to own all it had, so nothing is given on too early; and librdkafka, which sends its next
-    heartbeat without waiting for a slow answer, is not thrown out for it.
+    Kafka also wants to see then that it owns no more than it was told to keep, and fences it
+    otherwise. What it has yet to give up is still its own here, and no step is taken for it before
+    it reports: telling it again is as safe, and spares clients of a slow coordinator a new start.
     """
     if beat.epoch == member.epoch:
         return
-    owns_more = beat.owned is not None and bool(without(beat.owned, member.assigned))
+    held = united(member.assigned, member.revoking)
+    owns_more = beat.owned is not None and bool(without(beat.owned, held))
     if beat.epoch != member.previous_epoch or owns_more:
         raise Refused(
             ErrorCode.FENCED_MEMBER_EPOCH,

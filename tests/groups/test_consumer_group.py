@@ -159,10 +159,12 @@ def test_a_heartbeat_sent_before_the_slow_answer_to_the_last_is_good() -> None:
     early = replace(a.beat(), owned=None)
     coordinator.beat(a)
     assert early.epoch < a.epoch
-    member, assignment, _ = coordinator.group.heartbeat(
+    coordinator.view = seen(t=1)
+    member, assignment, records = coordinator.group.heartbeat(
         early, coordinator.view, now_ms=0, wall_ms=0
     )
     assert (member.epoch, assignment) == (a.epoch, a.owned)
+    assert records == [], "it must not give up what it does not know that it has"
 
 
 def test_a_member_of_another_epoch_is_fenced() -> None:

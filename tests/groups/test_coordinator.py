@@ -481,3 +481,32 @@ async def test_a_heartbeat_that_makes_no_sense_is_refused_with_a_reason(
     assert answer.error_code == error
     assert answer.error_message
     await coordinator.stop()
+
+
+async def test_a_late_commit_does_not_take_a_partition_back_from_its_new_owner() -> None:
+    """The member's epoch is in force, but it has given the partition up (KIP-848)."""
+    coordinator = await leading(MemoryStore())
+    first = await beat(coordinator, "a", 0)
+    assert told(first) == [0]
+    assert told(await beat(coordinator, "b", 0)) == []
+    assert await consumer_commit(coordinator, "a", first.member_epoch, 5) == ErrorCode.NONE
+    await coordinator.consumer_group_heartbeat(
+        ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=-1), 1, CLIENT
+    )
+    again = await beat(coordinator, "a", 0)
+    second = await beat(coordinator, "b", 2)
+    assert told(again) + told(second) == [0]
+    owner, other = ("a", "b") if told(again) else ("b", "a")
+    epochs = {"a": again.member_epoch, "b": second.member_epoch}
+    late = await consumer_commit(coordinator, other, epochs[other], 4)
+    assert late == ErrorCode.STALE_MEMBER_EPOCH
+    assert await consumer_commit(coordinator, owner, epochs[owner], 6) == ErrorCode.NONE
+    assert (await fetch(coordinator)).offset == 6
+    await coordinator.stop()
+
+
+async def consumer_commit(
+    coordinator: GroupCoordinator, member_id: str, epoch: int, offset: int
+) -> int:
+    response = await coordinator.offset_commit(commit_request(offset, member_id, epoch), 9)
+    return response.topics[0].partitions[0].error_code
