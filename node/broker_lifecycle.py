@@ -169,11 +169,15 @@ class BrokerLifecycle:
     def _why_refused(self, error: ErrorCode) -> str:
         identity = self._identity
         pinned = self._machine.image.voter_directories.get(identity.node_id)
-        if error == ErrorCode.INVALID_REGISTRATION and pinned not in (None, identity.directory_id):
-            # An emptied or exchanged disk may not vote in the old one's name (RULES B3).
+        if error == ErrorCode.INVALID_REGISTRATION:
+            # Ours names a directory and every address, so it can only be the pin: an emptied or
+            # exchanged disk may not vote in the old one's name (RULES B3). An emptied node's image
+            # does not know the old one yet.
+            other = "another directory" if pinned is None else f"directory {pinned}"
             return (
-                f"voter {identity.node_id} belongs to directory {pinned}, this node's is "
-                f"{identity.directory_id}: `logboat quorum replace-voter` admits it"
+                f"voter {identity.node_id} belongs to {other}, this node's is "
+                f"{identity.directory_id}: `logboat quorum replace-voter "
+                f"{identity.node_id} {identity.directory_id}` admits it"
             )
         return f"the cluster refuses this node: {error.name}: {error.message}"
 

@@ -204,6 +204,9 @@ class Driver:
         if not self.failed:
             self._wire.send(peer, message, after=0)
 
+    def confirm(self) -> None:
+        self.propose(Proposal(b"", asyncio.get_running_loop().create_future()))
+
     def refresh(self) -> None:
         """Report to the engine whom it may believe to be connected."""
         self._inside(self._report_connected)

@@ -41,6 +41,11 @@ class GuardContext(Protocol):
     def commit_index(self) -> int: ...
 
     @property
+    def applied_index(self) -> int:
+        """The state machine, and with it every pin handed down, has come so far."""
+        ...
+
+    @property
     def leading(self) -> bool: ...
 
     def now(self) -> float: ...
@@ -55,6 +60,10 @@ class GuardContext(Protocol):
 
     def send(self, peer: int, message: Message) -> None:
         """Say something to a peer, past all guards; it is durable knowledge or a question."""
+        ...
+
+    def confirm(self) -> None:
+        """Propose an entry of no content: once it is applied, this node led when it was asked."""
         ...
 
     def refresh(self) -> None:

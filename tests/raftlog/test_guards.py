@@ -52,6 +52,8 @@ class Node:
         self.settings = RaftSettings()
         self.journal = journal
         self.commit_index = 0
+        self.applied_index = 0
+        self.confirmations = 0
         self.leading = False
         self.time = 100.0
         self.directories: dict[int, UUID] = {}
@@ -75,6 +77,10 @@ class Node:
 
     def send(self, peer: int, message: Message) -> None:
         self.said.append((peer, message))
+
+    def confirm(self) -> None:
+        self.confirmations += 1
+        self.journal.append(self.journal.last_index + 1, self.term, b"\0")
 
     def refresh(self) -> None:
         self.refreshed += 1
@@ -513,8 +519,56 @@ async def test_b3_hears_nothing_from_another_directory_than_the_pinned_one() -> 
     assert guard.on_receive(2, Vote(3)) == Vote(3)
     assert guard.on_receive(3, Vote(3)) is None
     assert guard.on_receive(3, ack(2)) is None
-    assert node.said == [(3, Pinned(UUID(int=3)))] * 2
+    # Not the leader: it may be behind, so it says nothing.
+    assert node.said == []
     assert node.failure is None
+
+
+async def test_b3_a_leader_tells_a_stranger_only_what_was_confirmed_after_it_was_heard() -> None:
+    node = await a_node(1, 3, term=3)
+    node.directories = {2: UUID(int=2), 3: UUID(int=33)}
+    node.leading, node.applied_index = True, 2
+    guard = PinnedDirectories(node, UUID(int=1))
+    guard.pin({1: UUID(int=1), 2: UUID(int=2), 3: UUID(int=3)})
+    for _ in range(3):
+        assert guard.on_receive(3, ack(2)) is None
+    # The leader might have been replaced without knowing, and the stranger be pinned elsewhere.
+    assert (node.said, node.confirmations) == ([], 1)
+    node.applied_index = 3
+    assert guard.on_receive(3, ack(2)) is None
+    assert node.said == [(3, Pinned(UUID(int=3)))]
+    # Another directory is another question, and so is another term.
+    node.directories[3] = UUID(int=34)
+    guard.on_receive(3, ack(2))
+    node.journal.set_term(4, None)
+    guard.on_receive(3, ack(2))
+    assert (len(node.said), node.confirmations) == (1, 3)
+
+
+async def test_b3_a_replaced_voter_is_heard_as_soon_as_its_pin_is_applied() -> None:
+    node = await a_node(3, term=3)
+    node.directories = {3: UUID(int=33)}
+    node.leading, node.applied_index = True, 1
+    guard = PinnedDirectories(node, UUID(int=1))
+    guard.pin({3: UUID(int=3)})
+    assert guard.on_receive(3, ack(2)) is None
+    guard.pin({3: UUID(int=33)})
+    node.applied_index = 2
+    assert guard.on_receive(3, ack(2)) == ack(2)
+    assert node.said == []
+
+
+async def test_b3_a_leader_pinned_elsewhere_ends_once_its_image_is_of_its_own_term() -> None:
+    node = await a_node(1, 3, term=3)
+    node.leading, node.applied_index = True, 1
+    guard = PinnedDirectories(node, UUID(int=11))
+    guard.pin({1: UUID(int=1)})
+    guard.on_role()
+    # Entries of earlier terms are still being applied: its own pin may be among them.
+    assert node.failure is None
+    node.applied_index = 2
+    guard.on_role()
+    assert isinstance(node.failure, Fatal)
 
 
 async def test_b3_lets_a_replaced_voter_pass_the_time_of_its_predecessor() -> None:

@@ -34,3 +34,45 @@ def test_a_replaced_voter_catches_up_past_the_pin_of_its_predecessor() -> None:
         world.run(2)
         assert quorum.settled()
         assert quorum.violations == []
+
+
+def test_a_peer_that_is_behind_does_not_end_a_rightly_replaced_voter() -> None:
+    with World(2) as world:
+        quorum = WatchedQuorum(
+            world, nodes=5, shape=shape_of(2, compaction=10_000), guards=guards_of()
+        )
+        quorum.start()
+        quorum.await_leader(within=20)
+        _pin_everybody(world, quorum)
+        leader = quorum.await_leader()
+        lost, behind, *others = (n for n in quorum.hosts if n != leader.node_id)
+        # One voter hears nothing of what the others decide, but is heard by the replaced one.
+        majority = [quorum.hosts[n] for n in (leader.node_id, *others)]
+        world.network.partition([quorum.hosts[behind]], majority)
+        quorum.empty_directory(lost)
+        command = quorum.pin(lost)
+        assert command is not None
+        world.run_until(lambda: command in quorum.acknowledged, within=5)
+        quorum.start(lost)
+        world.run(5)
+        assert quorum.hosts[lost].alive
+        assert command in quorum.members[lost].commands.values()
+        world.network.heal()
+        world.run_until(quorum.settled, within=10)
+        assert quorum.violations == []
+
+
+def test_a_voter_that_was_not_replaced_ends_by_the_leaders_word() -> None:
+    with World(3) as world:
+        quorum = WatchedQuorum(
+            world, nodes=3, shape=shape_of(3, compaction=10_000), guards=guards_of()
+        )
+        quorum.start()
+        quorum.await_leader(within=20)
+        _pin_everybody(world, quorum)
+        leader = quorum.await_leader()
+        lost = next(n for n in quorum.hosts if n != leader.node_id)
+        quorum.empty_directory(lost)
+        quorum.start(lost)
+        # Nothing else is proposed: the leader confirms its word by an entry of its own.
+        world.run_until(lambda: not quorum.hosts[lost].alive, within=5)
