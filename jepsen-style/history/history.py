@@ -17,8 +17,8 @@ from typing import Any
 NEVER = sys.maxsize
 """The place of a completion that the history does not hold: later than every event."""
 
-USUAL_FIELDS = 6
-"""index, time, process, type, f, value."""
+USUAL_NAMES = ("index", "time", "process", "type", "f", "value")
+USUAL_FIELDS = len(USUAL_NAMES)
 
 Value = Any
 """Whatever a client sent or got; only a checker's model knows its shape."""
@@ -129,6 +129,11 @@ class History:
 
     def __iter__(self) -> Iterator[Operation]:
         return (self[index] for index in range(len(self)))
+
+    def extra_fields(self, index: int) -> Mapping[str, Value]:
+        """What an operation's completion says beyond the usual fields, such as an error."""
+        event = self.extra.get(index, {})
+        return {name: value for name, value in event.items() if name not in USUAL_NAMES}
 
     def invoke(self, process: Process, function: str, argument: Value, time: int) -> int:
         """A client asks. Raises HistoryError when it still waits for its previous answer."""

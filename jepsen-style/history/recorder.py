@@ -85,6 +85,7 @@ def write_edn(history: History) -> str:
                 **common,
                 "value": operation.result,
                 "time": operation.complete_time,
+                **history.extra_fields(operation.index),
             }
             lines.append((end, map_line(completion)))
     for place, event in history.observations:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from logboat.jepsen_style.checkers.kafka.order import rebalanced_keys
+from logboat.jepsen_style.checkers.linearizability import MODELS, model_named
 from logboat.jepsen_style.history import (
     NEVER,
+    History,
     HistoryError,
     Outcome,
     Recorder,
@@ -25,7 +32,16 @@ from logboat.jepsen_style.history.client_errors import (
 )
 from logboat.jepsen_style.history.edn import read_forms, write_form
 from logboat.jepsen_style.history.reading import parse_history
-from logboat.jepsen_style.mutants.objects import object_history
+from logboat.jepsen_style.judge import judge, known_models
+from logboat.jepsen_style.mutants.kafka_stories import STORIES, told
+from logboat.jepsen_style.mutants.objects import THINGS, object_history
+from logboat.jepsen_style.mutants.transaction_stories import (
+    FAULTS,
+    SET_FAULTS,
+    grown_set_history,
+    long_fork_history,
+    transaction_history,
+)
 
 
 def test_recorded_history_reads_back_even_when_the_run_was_cut() -> None:
@@ -43,11 +59,91 @@ def test_recorded_history_reads_back_even_when_the_run_was_cut() -> None:
     assert history.observations[0][1]["value"] == {"kind": "kill", "node": 1}
 
 
-def test_edn_export_reads_back_with_equal_events() -> None:
-    history = object_history("cas-register", Random(5), operations=30, corrupted=False)
+def told_history(name: str, seed: int) -> History:
+    return told(name, Random(seed), bad=seed % 2 == 0).history
+
+
+HISTORIES: dict[str, Callable[[int], History]] = {
+    **{
+        name: partial(
+            lambda name, seed: object_history(
+                name, Random(seed), operations=30, corrupted=seed % 2 == 0
+            ),
+            name,
+        )
+        for name in THINGS
+    },
+    **{f"Kafka, {name}": partial(told_history, name) for name in STORIES},
+    **{
+        f"{kind}, {fault}": partial(
+            lambda kind, fault, seed: transaction_history(kind, Random(seed), fault), kind, fault
+        )
+        for kind in ("list-append", "rw-register")
+        for fault in FAULTS
+    },
+    **{
+        f"set-full, {fault}": partial(
+            lambda fault, seed: grown_set_history(Random(seed), fault), fault
+        )
+        for fault in SET_FAULTS
+    },
+    "long-fork": lambda seed: long_fork_history(Random(seed), forked=seed % 2 == 0),
+    "multi-register": lambda _: multi_register_history(),
+}
+"""By the model, which is what stands before the comma, and what makes the history."""
+
+
+def multi_register_history() -> History:
+    history = History()
+    history.invoke(0, "txn", [["w", "x", 1], ["r", "y", None]], 0)
+    history.complete(0, Outcome.OK, [["w", "x", 1], ["r", "y", None]], 1)
+    history.invoke(1, "txn", [["r", "x", None]], 2)
+    history.complete(1, Outcome.OK, [["r", "x", 1]], 3)
+    return history
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_edn_export_of_every_models_history_reads_back_as_the_same_history(name: str) -> None:
+    for seed in range(4):
+        history = HISTORIES[name](seed)
+        again = parse_history(write_edn(history).encode(), "EDN")
+        for column in fields(History):
+            assert getattr(again, column.name) == getattr(history, column.name), column.name
+
+
+def test_edn_export_is_tried_with_every_model() -> None:
+    made = {name.partition(",")[0] for name in HISTORIES}
+    assert {model_of(name) for name in known_models()} <= {model_of(name) for name in made}
+
+
+def model_of(name: str) -> str:
+    """Some objects have two names."""
+    return model_named(name).__class__.__name__ if name in MODELS else name
+
+
+def test_edn_export_keeps_what_a_completion_says_besides() -> None:
+    lines = [
+        {"type": "invoke", "process": 0, "f": "poll", "value": [["poll"]], "time": 1, "index": 0},
+        {
+            **{"type": "ok", "process": 0, "f": "poll", "value": [["poll", {}]], "time": 2},
+            **{"index": 1, "rebalance-log": [{"keys": ["x"]}], "error": "late"},
+        },
+    ]
+    history = parse_history("\n".join(map(json.dumps, lines)).encode())
     again = parse_history(write_edn(history).encode())
-    for column in ("function", "argument", "outcome", "invoked", "completed", "process"):
-        assert getattr(again, column) == getattr(history, column)
+    assert history.extra_fields(0) == {"rebalance-log": [{"keys": ["x"]}], "error": "late"}
+    assert again.extra_fields(0) == history.extra_fields(0)
+    assert rebalanced_keys(again, 0) == {"x"}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_exported_history_gets_the_same_verdict(name: str) -> None:
+    history, model = HISTORIES[name](2), name.partition(",")[0]
+    again = parse_history(write_edn(history).encode())
+    first, second = (judge(one, model, demand_evidence=False) for one in (history, again))
+    assert (first.status, first.kinds) == (second.status, second.kinds)
+    shown = [[anomaly.operations for anomaly in one.anomalies] for one in (first, second)]
+    assert shown[0] == shown[1]
 
 
 def test_edn_forms_of_jepsen_are_understood() -> None:
