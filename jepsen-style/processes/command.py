@@ -10,11 +10,14 @@ from pathlib import Path
 from ..schedule import Schedule, ScheduleError
 from .draw import MODES, draw
 from .outcome import Word
-from .run import SHOWN, Outcome, run_schedule
+from .run import Outcome, run_schedule
 from .strikes import NotBuilt
 
 USAGE_ERROR = 2
 SEEDS = 1 << 31
+
+SHOWN = 5
+"""Reasons that are printed; the report has all."""
 
 
 def run(arguments: Sequence[str]) -> int:

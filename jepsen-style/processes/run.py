@@ -13,18 +13,15 @@ from typing import Any, cast
 
 from ...testing import LocalCluster, NotInTime
 from ...testing.live_replicas import differences
-from ..checkers import Status
-from ..checkers.kafka import Guarantee, Ledger
-from ..checkers.polynomial.log import LogHistory, check_log
 from ..clients import Journal, TopicPartition
-from ..cluster_scope.judging import logs_of
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
-from ..judge import Judgement, judge_run
+from ..judge import Judgement
 from ..schedule import Schedule
 from ..simulation.cluster import Cluster
 from .coverage import Coverage
 from .draw import BAG, LEADER_DIES, ONLY_SYNCED
+from .judging import judge_history
 from .network_faults import NetworkFaults
 from .outcome import Floors, Tally, Word, unavailable
 from .process_faults import ProcessFaults
@@ -46,7 +43,6 @@ LOOK_S = 0.1
 TOPICS_S = 30.0
 CLIENTS_END_S = 20.0
 """The batch on its way is decided within this once a producer is told to stop."""
-SHOWN = 5
 
 
 class Stuck(Exception):
@@ -214,41 +210,12 @@ class _Run:
 def _judged(run: _Run, folder: Path) -> Outcome:
     """By what is on disk, not by what this process remembers."""
     history = read_history(folder / HISTORY)
-    # Nothing here takes anything from a disk, so there is no ISR under which a loss is excused.
-    judgement = judge_run(history, model="Kafka", ledger=Ledger())
-    violations = [*run.violations, *run.promises.violations, *_log_anomalies(history)]
-    outcome = Outcome(Word.HELD, run.tally, folder, run.coverage)
-    outcome.tally.lost = 0 if judgement.kafka is None else len(judgement.kafka.rulings)
-    outcome.word, outcome.reasons = _word(judgement, violations, run)
+    seen = [*run.violations, *run.promises.violations]
+    floors = Floors.of(run.schedule.hurt_ms / 60_000)
+    judgement, word, reasons = judge_history(history, run.tally, floors, seen)
+    outcome = Outcome(word, run.tally, folder, run.coverage, reasons)
     _write_report(outcome, judgement, history)
     return outcome
-
-
-def _word(judgement: Judgement, violations: list[str], run: _Run) -> tuple[Word, list[str]]:
-    verdict = judgement.verdict
-    anomalies = [str(anomaly) for anomaly in verdict.anomalies]
-    if violations or verdict.status is Status.INVALID:
-        return Word.VIOLATION, [*violations, *anomalies]
-    guarantee = None if judgement.kafka is None else judgement.kafka.guarantee
-    if guarantee is Guarantee.OUTSIDE:
-        return Word.OUTSIDE, [f"{run.tally.lost} records are lost outside the guarantee"]
-    weaknesses = run.tally.weaknesses(Floors.of(run.schedule.hurt_ms / 60_000))
-    if weaknesses:
-        return Word.TOO_WEAK, weaknesses
-    if verdict.status is Status.UNKNOWN:
-        return Word.UNDECIDED, [verdict.reason]
-    return Word.HELD, []
-
-
-def _log_anomalies(history: History) -> list[str]:
-    """Each partition as a log that must be linearizable."""
-    found = []
-    for key, log in sorted(logs_of(history).items()):
-        verdict = check_log(LogHistory.of(log))
-        if verdict.status is not Status.VALID:
-            told = [str(anomaly) for anomaly in verdict.anomalies[:SHOWN]] or [verdict.reason]
-            found += [f"log {key}: {text}" for text in told]
-    return found
 
 
 def _write_report(outcome: Outcome, judgement: Judgement, history: History) -> None:

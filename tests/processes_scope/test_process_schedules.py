@@ -1,0 +1,180 @@
+"""What the executor on processes draws, refuses, and makes of a run's numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.history import Outcome, Recorder, read_history
+from logboat.jepsen_style.processes.coverage import Coverage
+from logboat.jepsen_style.processes.draw import MODES, draw
+from logboat.jepsen_style.processes.links import CLIENTS, Links, party
+from logboat.jepsen_style.processes.network_faults import NetworkFaults
+from logboat.jepsen_style.processes.outcome import Floors, Tally, Word, unavailable
+from logboat.jepsen_style.processes.process_faults import ProcessFaults
+from logboat.jepsen_style.processes.strikes import KNOWN_KINDS, refuse_unknown
+from logboat.jepsen_style.processes.view import Phase
+from logboat.jepsen_style.processes.written_history import WrittenHistory
+from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target
+from logboat.jepsen_style.schedule.kinds import Option
+from logboat.testing import LocalCluster
+
+FULL = Tally(
+    operations=5_000,
+    acknowledged=1_000,
+    strikes=60,
+    kinds=5,
+    leaders_killed=2,
+    read_everything=True,
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("minutes", [0.25, 1, 10])
+def test_every_drawn_schedule_asks_for_more_than_the_floors(mode: str, minutes: float) -> None:
+    floors = Floors.of(minutes)
+    for seed in range(50):
+        schedule = draw(seed, nodes=3, minutes=minutes, mode=mode)
+        refuse_unknown(schedule)
+        assert Schedule.from_json(schedule.to_json()) == schedule
+        kinds = Counter(fault.kind for fault in schedule.faults)
+        assert len(schedule.faults) >= floors.strikes
+        assert len(kinds) >= floors.kinds
+        assert kinds["kill"] >= floors.leaders_killed
+        assert all(f.at_ms + f.for_ms <= schedule.hurt_ms for f in schedule.faults)
+
+
+def test_a_seed_draws_the_same_schedule_again() -> None:
+    assert draw(3, nodes=5, minutes=1, mode="synced") == draw(3, nodes=5, minutes=1, mode="synced")
+    assert draw(3, nodes=5, minutes=1, mode="synced") != draw(4, nodes=5, minutes=1, mode="synced")
+
+
+def test_a_page_cache_topic_never_loses_all_its_replicas_at_once() -> None:
+    for seed in range(50):
+        schedule = draw(seed, nodes=3, minutes=2, mode="page-cache")
+        assert not schedule.topics[0].synced
+        assert "kill-all" not in {fault.kind for fault in schedule.faults}
+
+
+def test_every_kind_is_either_carried_out_or_refused() -> None:
+    processes = ProcessFaults(LocalCluster(3))
+    network = NetworkFaults(Links(), [1, 2, 3], lambda node_id: None)
+    assert {*processes.kinds, *network.kinds} == KNOWN_KINDS
+    assert set(KINDS) >= KNOWN_KINDS
+
+
+def test_a_schedule_with_a_power_cut_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = draw(1, nodes=3, minutes=1, mode="synced")
+    fault = Fault(100, "power-cut", Target("node", number=1), 100)
+    file = tmp_path / "schedule.json"
+    file.write_bytes(replace(drawn, faults=(fault,)).to_json())
+    with pytest.raises(SystemExit) as raised:
+        main(["replay", str(file), "--folder", str(tmp_path / "run")])
+    assert raised.value.code == 2
+    assert "power-cut" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_root_means_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["run", "--minutes", "1", "--nodes", "3", "--root"])
+    assert raised.value.code == 2
+    assert "not built" in capsys.readouterr().err
+
+
+def test_a_full_run_is_not_weak() -> None:
+    assert FULL.weaknesses(Floors.of(10)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"acknowledged": 999},
+        {"strikes": 59},
+        {"kinds": 4},
+        {"leaders_killed": 1},
+        {"read_everything": False},
+    ],
+)
+def test_each_floor_that_is_missed_makes_a_run_too_weak(change: dict[str, Any]) -> None:
+    assert len(replace(FULL, **change).weaknesses(Floors.of(10))) == 1
+
+
+def test_a_short_run_is_asked_for_less() -> None:
+    assert Floors.of(0.3) == Floors(acknowledged=300, strikes=2, kinds=2, leaders_killed=1)
+
+
+def test_the_last_line_and_the_status() -> None:
+    tally = replace(FULL, unavailable_s=2.345, lost=1)
+    expected = "run: violation | ops=5000 acknowledged=1000 lost=1 faults=60 unavailable_s=2.3"
+    assert tally.line(Word.VIOLATION) == expected
+    assert {word: word.status for word in Word} == {
+        Word.HELD: 0,
+        Word.VIOLATION: 1,
+        Word.OUTSIDE: 1,
+        Word.UNDECIDED: 1,
+        Word.TOO_WEAK: 3,
+    }
+
+
+def test_gaps_of_two_partitions_count_once_where_they_overlap() -> None:
+    one = [100.5, 103.5, 104.0]
+    other = [100.5, 101.0, 104.5]
+    assert unavailable([one, other], 100.0, 105.0) == pytest.approx(4.0)
+    assert unavailable([[100.5, 101.5]], 100.0, 102.0) == 0.0
+
+
+def test_a_partition_that_never_answers_is_unavailable_all_the_time() -> None:
+    assert unavailable([[]], 10.0, 15.0) == 5.0
+
+
+def test_the_coverage_counts_cells_that_were_hit_among_the_reachable() -> None:
+    coverage = Coverage([("kill", "leader"), ("pause", "leader")])
+    coverage.add("kill", "leader", Phase.WHOLE)
+    coverage.add("kill", "leader", Phase.WHOLE)
+    assert coverage.strikes == 2
+    assert coverage.summary() == "coverage: 1 of 6 cells (fault x role x phase)"
+    assert ("kill", "leader", "2", ".", ".") in coverage.rows()
+    assert ("pause", "leader", ".", ".", ".") in coverage.rows()
+
+
+def test_a_one_way_isolation_cuts_one_direction_and_heals() -> None:
+    async def test() -> None:
+        links = Links()
+        network = NetworkFaults(links, [1, 2, 3], lambda node_id: None)
+        options: dict[str, Option] = {"direction": "in", "clients": True}
+        fault = Fault(0, "isolate", Target("node", number=1), 100, options)
+        heal = await network.kinds["isolate"](fault, [1])
+        for other in (party(2), party(3), CLIENTS):
+            assert not links.link(other, party(1)).is_open
+            assert links.link(party(1), other).is_open
+        assert links.link(party(2), party(3)).is_open
+        await heal()
+        assert all(link.is_open for link in links.known.values())
+
+    asyncio.run(test())
+
+
+def test_what_is_written_reads_back_as_the_history_it_was(tmp_path: Path) -> None:
+    output = io.BytesIO()
+    history = WrittenHistory(Recorder(output))
+    history.invoke(0, "send", [["send", "orders-0", "a"]], 10)
+    seen = {"process": "nemesis", "type": "info", "f": "fault", "value": {"kind": "kill"}}
+    history.observe({**seen, "time": 11})
+    history.invoke(1, "poll", [["poll"]], 12)
+    history.complete(0, Outcome.INFO, [["send", "orders-0", "a"]], 13)
+    history.complete(1, Outcome.OK, [["poll", {"orders-0": [[0, "a"]]}]], 14)
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(output.getvalue())
+    again = read_history(path)
+    assert list(again) == list(history)
+    assert [event["f"] for _, event in again.observations] == ["fault"]
