@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from ...testing import LocalCluster, NotInTime
-from ...testing.live_replicas import differences
 from ..clients import Journal, TopicPartition
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
@@ -25,9 +24,10 @@ from .judging import judge_history
 from .network_faults import NetworkFaults
 from .outcome import Floors, Tally, Word, unavailable
 from .process_faults import ProcessFaults
+from .replicas import divergences, replicas
 from .stand import Stand
 from .strikes import Strikes, refuse_unknown
-from .view import RunView
+from .view import OBSERVER, RunView
 from .written_history import WrittenHistory
 
 SCHEDULE, HISTORY, REPORT, COVERAGE = (
@@ -43,6 +43,9 @@ LOOK_S = 0.1
 TOPICS_S = 30.0
 CLIENTS_END_S = 20.0
 """The batch on its way is decided within this once a producer is told to stop."""
+
+
+Sabotage = Callable[[LocalCluster, History], None]
 
 
 class Stuck(Exception):
@@ -80,8 +83,11 @@ class _Promises:
         self.violations.append(text)
 
 
-def run_schedule(schedule: Schedule, folder: Path) -> Outcome:
-    """Everything of the run goes into the new `folder`. Raises NotBuilt before anything starts."""
+def run_schedule(schedule: Schedule, folder: Path, *, sabotage: Sabotage | None = None) -> Outcome:
+    """Everything of the run goes into the new `folder`. Raises NotBuilt before anything starts.
+
+    `sabotage`: a control; called when the replicas are at rest, to take something from them.
+    """
     refuse_unknown(schedule)
     folder.mkdir(parents=True)
     (folder / SCHEDULE).write_bytes(schedule.to_json())
@@ -90,7 +96,7 @@ def run_schedule(schedule: Schedule, folder: Path) -> Outcome:
             schedule.nodes, directory=str(folder / CLUSTER), settings=schedule.settings
         )
         with cluster:
-            run = _Run(schedule, cluster, Recorder(file))
+            run = _Run(schedule, cluster, Recorder(file), sabotage)
             asyncio.run(run.go())
     outcome = _judged(run, folder)
     if outcome.word is Word.HELD:
@@ -99,7 +105,13 @@ def run_schedule(schedule: Schedule, folder: Path) -> Outcome:
 
 
 class _Run:
-    def __init__(self, schedule: Schedule, cluster: LocalCluster, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        cluster: LocalCluster,
+        recorder: Recorder,
+        sabotage: Sabotage | None,
+    ) -> None:
         self.schedule = schedule
         self.coverage = Coverage(
             (kind, role) for kind, role, _ in (*BAG, *ONLY_SYNCED, LEADER_DIES)
@@ -108,6 +120,7 @@ class _Run:
         self.promises = _Promises()
         self.violations: list[str] = []
         self._cluster = cluster
+        self._sabotage = sabotage
         self._journal = Journal(time.monotonic_ns, self.promises)
         self._journal.history = WrittenHistory(recorder)
         topics = [topic.name for topic in schedule.topics]
@@ -172,32 +185,20 @@ class _Run:
         await self._until(self._view.is_whole, "not every replica is in sync again")
         workload.stop_producers()
         await self._until(workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        if self._sabotage is not None:
+            await asyncio.to_thread(self._sabotage, self._cluster, self._journal.history)
+        ends: dict[str, int] = {}
         for topic in self.schedule.topics:
             try:
-                found = await asyncio.to_thread(
-                    differences, self._cluster, topic.name, topic.partitions
-                )
+                self.violations += await asyncio.to_thread(divergences, self._cluster, topic)
             except NotInTime as error:
                 raise Stuck(str(error)) from None
-            self.violations += [f"divergence: {difference}" for difference in found]
-        workload.read_everything(await self._ends())
+            for replica in await asyncio.to_thread(replicas, self._cluster, topic):
+                self._journal.observe(OBSERVER, "replica", replica)
+                ends[replica["key"]] = replica["high_watermark"]
+        workload.read_everything(ends)
         await self._until(workload.everything_read, "not everything can be read")
         self.tally.read_everything = True
-
-    async def _ends(self) -> dict[str, int]:
-        """Each partition's high watermark; all replicas have the same when nobody writes."""
-        ends = {}
-        for topic in self.schedule.topics:
-            for number in range(topic.partitions):
-                leader = self._view.leader(topic.name, number)
-                answer = await asyncio.to_thread(
-                    self._cluster.get, f"/api/v1/topics/{topic.name}", node_id=leader
-                )
-                if answer is None or answer.status != 200:
-                    raise Stuck(f"node {leader} does not describe {topic.name}: {answer}")
-                local = answer.body["partitions"][number]["local"]
-                ends[TopicPartition(topic.name, number).key] = int(local["high_watermark"])
-        return ends
 
     async def _until(self, condition: Callable[[], bool], text: str, within_s: float = 0) -> None:
         end = time.monotonic() + (within_s or self.schedule.settle_ms / 1000)

@@ -75,13 +75,13 @@ class RunView:
         )
 
     async def watch(self) -> None:
-        """Until cancelled."""
-        while True:
-            await self.look()
-            await asyncio.sleep(LOOK_S)
+        """Until cancelled. Each node by itself: one that is paused must not hold up the others."""
+        await asyncio.gather(*map(self._watch_through, self.node_ids))
 
-    async def look(self) -> None:
-        await asyncio.gather(*(self._look_through(node_id) for node_id in self.node_ids))
+    async def _watch_through(self, node_id: int) -> None:
+        while True:
+            await self._look_through(node_id)
+            await asyncio.sleep(LOOK_S)
 
     async def _look_through(self, node_id: int) -> None:
         if not self._cluster.is_running(node_id):

@@ -10,10 +10,14 @@ import orjson
 import pytest
 
 from logboat.jepsen_style.__main__ import main
-from logboat.jepsen_style.history import read_history
+from logboat.jepsen_style.history import History, Outcome, read_history
+from logboat.jepsen_style.processes.draw import TOPIC, draw
 from logboat.jepsen_style.processes.judging import judge_history
 from logboat.jepsen_style.processes.outcome import Floors, Tally, Word
+from logboat.jepsen_style.processes.run import run_schedule
 from logboat.jepsen_style.schedule import Schedule
+from logboat.testing import LocalCluster
+from logboat.testing.demo.sabotage import cut_batch
 
 pytestmark = pytest.mark.processes
 
@@ -73,8 +77,6 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
 def test_a_run_without_faults_is_too_weak(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from logboat.jepsen_style.processes.draw import draw
-
     drawn = draw(1, nodes=3, minutes=0.02, mode="page-cache")
     file = tmp_path / "schedule.json"
     file.write_bytes(replace(drawn, faults=()).to_json())
@@ -82,3 +84,26 @@ def test_a_run_without_faults_is_too_weak(
     output = capsys.readouterr().out
     assert output.splitlines()[-1].startswith("run: too weak | ops=")
     assert "0 faults, at least 1 are needed" in output
+
+
+def take_the_end_of_a_log(cluster: LocalCluster, history: History) -> None:
+    """What was acknowledged last vanishes from every replica, though a consumer may have it."""
+    sent = [one for one in history if one.function == "send" and one.outcome is Outcome.OK]
+    _, key, (offset, _) = sent[-1].result[0]
+    for node_id in cluster.node_ids:
+        cluster.kill(node_id)
+    folders = [cluster.data_dir(node_id) for node_id in cluster.node_ids]
+    cut_batch(folders, TOPIC, int(key.rpartition("-")[2]), offset)
+    for node_id in cluster.node_ids:
+        cluster.start(node_id, wait=False)
+    cluster.wait_ready()
+    cluster.wait_in_sync(TOPIC)
+
+
+def test_records_that_vanish_from_all_replicas_are_a_violation(tmp_path: Path) -> None:
+    schedule = replace(draw(1, nodes=3, minutes=0.02, mode="synced"), faults=())
+    outcome = run_schedule(schedule, tmp_path / "run", sabotage=take_the_end_of_a_log)
+    assert outcome.word is Word.VIOLATION, outcome.reasons
+    assert outcome.tally.lost > 0, outcome.reasons
+    assert outcome.line.startswith("run: violation | ops=")
+    assert (tmp_path / "run" / "cluster").exists()
