@@ -10,6 +10,7 @@ from ..checkers import Anomaly, Status, Verdict
 from ..checkers.kafka import KafkaReport
 from ..checkers.polynomial import Certificate
 from ..history import History
+from .partitions import partitions
 from .timeline import MOST_OPERATIONS, events, lanes
 
 STYLE = """
@@ -23,8 +24,10 @@ svg text { font: 11px system-ui, sans-serif; } .lane { fill: #666; }
 .op rect { fill: #b7e1c4; stroke: #5c9c70; } .op.info rect { fill: #f4e3a1; stroke: #b39b3a; }
 .op.fail rect { fill: #e0e0e0; stroke: #999; } .op.failing rect { stroke: #b00020;
 stroke-width: 2; } .point { fill: #1a4fa3; } .event line { stroke: #b00020; stroke-width: 2; }
+.leadership rect { fill: #bcd3f2; stroke: #4a76b0; } .leaderless rect { fill: none;
+stroke: #b00020; stroke-dasharray: 3; } .isr rect { fill: #dccdf0; stroke: #8a6bb5; }
+.high-watermark polyline { fill: none; stroke: #1b6e3c; stroke-width: 1.5; }
 """
-TIMELINE = ("leader", "isr", "high-watermark", "truncate")
 SHOWN = 200
 
 
@@ -58,7 +61,7 @@ def page(
     if kafka is not None:
         parts.append(promises(kafka))
     parts.append(f"<h2>Faults</h2>{events(history, ('fault',))}")
-    parts.append(f"<h2>Leaders, ISR, high watermarks</h2>{events(history, TIMELINE)}")
+    parts.append(f"<h2>Leaders, ISR, high watermarks</h2>{partitions(history)}")
     drawn = lanes(history, everything, failing=failing, points=points)
     parts.append(f"<h2>Clients</h2>{drawn}")
     if len(history) > MOST_OPERATIONS:

@@ -1,4 +1,4 @@
-"""The drawing: one lane a client, bars for operations, faults and leadership above.
+"""The drawing: one lane a client, bars for operations, and ticks for faults.
 
 Plain SVG made here; the page needs no script to be read.
 """
@@ -92,7 +92,7 @@ def shown_value(value: Any) -> str:
 
 
 def events(history: History, functions: Iterable[str]) -> str:
-    """Observations on lanes of their own: faults, leaders, ISR, high watermarks."""
+    """Observations on lanes of their own, a lane a sort, a tick each: faults."""
     wanted = list(functions)
     seen = [(p, e) for p, e in history.observations if e.get("f") in wanted]
     if not seen:
