@@ -30,6 +30,8 @@ class ProcessFaults:
         self._stops: Counter[int] = Counter()
         self._pauses: Counter[int] = Counter()
         self.leaders_killed = 0
+        self.failures: list[str] = []
+        """What no node may do: end by itself, or with an error when told to end."""
         self.late_ends = 0
         """Orderly stops that had to be finished by SIGKILL."""
         self.kinds: Mapping[str, Do] = {
@@ -40,27 +42,30 @@ class ProcessFaults:
             "restart": self._restart,
         }
 
-    def ended_by_themselves(self) -> list[str]:
-        """Nodes that are dead though no fault stopped them."""
+    def dead(self) -> list[str]:
+        """Nodes that do not run though no fault stopped them: each ended by itself."""
         return [
-            f"node {node_id} ended by itself: {last_words(self._cluster.folder, node_id)}"
+            f"failed: node {node_id} ended by itself: {last_words(self._cluster.folder, node_id)}"
             for node_id in self._cluster.node_ids
             if not self._stops[node_id] and not self._cluster.is_running(node_id)
         ]
 
+    def _about_to_stop(self, nodes: Sequence[int]) -> list[int]:
+        """Those that no other fault stops already. Whoever died by itself would go unnoticed when
+        it is started again, so that is noted here."""
+        self.failures += self.dead()
+        free = [node_id for node_id in nodes if not self._stops[node_id]]
+        self._stops.update(nodes)
+        return free
+
     async def _kill(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        for node_id in nodes:
-            if not self._stops[node_id]:
-                self._cluster.kill(node_id)
-                self.leaders_killed += fault.target.role == "leader"
-            self._stops[node_id] += 1
+        for node_id in self._about_to_stop(nodes):
+            self._cluster.kill(node_id)
+            self.leaders_killed += fault.target.role == "leader"
         return lambda: self._start(nodes)
 
     async def _restart(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        free = [node_id for node_id in nodes if not self._stops[node_id]]
-        for node_id in nodes:
-            self._stops[node_id] += 1
-        await asyncio.gather(*(self._end(node_id) for node_id in free))
+        await asyncio.gather(*map(self._end, self._about_to_stop(nodes)))
         return lambda: self._start(nodes)
 
     async def _end(self, node_id: int) -> None:
@@ -69,6 +74,8 @@ class ProcessFaults:
         except NotInTime:
             self.late_ends += 1
             self._cluster.kill(node_id)
+        except RuntimeError as error:
+            self.failures.append(f"failed: {error}")
 
     async def _start(self, nodes: Sequence[int]) -> None:
         for node_id in nodes:

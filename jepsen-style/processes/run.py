@@ -160,7 +160,10 @@ class _Run:
         workload: Workload,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
-        await workload.create_topics(within_s=TOPICS_S)
+        try:
+            await workload.create_topics(within_s=TOPICS_S)
+        except TimeoutError as error:
+            raise Stuck(str(error)) from None
         spawn(self._view.watch())
         await self._until(self._view.is_whole, "the cluster does not come up")
         processes = ProcessFaults(self._cluster)
@@ -172,11 +175,15 @@ class _Run:
             strikes.carry_out(self.schedule.faults),
             asyncio.sleep(self.schedule.hurt_ms / 1000),
         )
-        self.tally.unavailable_s = unavailable(
-            list(self.promises.answers.values()), began, time.monotonic()
-        )
+        partitions = [
+            TopicPartition(topic.name, number).key
+            for topic in self.schedule.topics
+            for number in range(topic.partitions)
+        ]
+        answers = [self.promises.answers.get(key, []) for key in partitions]
+        self.tally.unavailable_s = unavailable(answers, began, time.monotonic())
         self.tally.leaders_killed = processes.leaders_killed
-        self.violations += processes.ended_by_themselves()
+        self.violations += [*processes.failures, *processes.dead()]
         await self._settle(workload)
 
     async def _settle(self, workload: Workload) -> None:

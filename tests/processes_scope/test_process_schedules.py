@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from logboat.client.cluster.folder import ClusterFolder
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.history import Outcome, Recorder, read_history
 from logboat.jepsen_style.processes.coverage import Coverage
@@ -178,3 +179,31 @@ def test_what_is_written_reads_back_as_the_history_it_was(tmp_path: Path) -> Non
     again = read_history(path)
     assert list(again) == list(history)
     assert [event["f"] for _, event in again.observations] == ["fault"]
+
+
+class Crashed(LocalCluster):
+    """Node 2 is not there any more."""
+
+    folder = ClusterFolder("/nowhere")
+
+    @property
+    def node_ids(self) -> list[int]:
+        return [1, 2, 3]
+
+    def is_running(self, node_id: int) -> bool:
+        return node_id != 2
+
+    def kill(self, node_id: int) -> None:
+        pass
+
+
+def test_a_node_that_ended_by_itself_is_not_forgotten_when_a_fault_restarts_it() -> None:
+    faults = ProcessFaults(Crashed(3))
+
+    async def strike() -> None:
+        await faults.kinds["kill"](Fault(0, "kill", Target("node", number=2), 10), [2])
+
+    asyncio.run(strike())
+    (failure,) = faults.failures
+    assert failure.startswith("failed: node 2 ended by itself")
+    assert faults.dead() == []
