@@ -184,26 +184,48 @@ GRAPH = mutants(
     "list-append",
     "transactions.cycles",
     (
-        "a single rw is forgiven",
+        "G-single: forgiven",
         "    if single is not None:\n        yield G_SINGLE",
         "    if False:\n        yield G_SINGLE",
     ),
-    ("two rw in a row are forgiven", "elif single is None and not apart:", "elif False:"),
+    ("G2-item: forgiven", "elif single is None and not apart:", "elif False:"),
+    (
+        "G0: forgiven",
+        'CycleClass("G0", frozenset({Edge.WW}), Edge.WW, "PL-1-cycle-exists"),',
+        "",
+    ),
+    ("G1c: forgiven", 'CycleClass("G1c", FLOW, Edge.WR, "PL-2-cycle-exists"),', ""),
+    ("G-nonadjacent: forgiven", "if apart and single is None:", "if False:"),
+    ("the order of a process is none", '("-process", frozenset({Edge.PROCESS})),', ""),
+    (
+        "the order of real time is none",
+        '("-realtime", frozenset({Edge.PROCESS, Edge.REALTIME})),',
+        "",
+    ),
 )
 LIST_APPEND = mutants(
     "list-append",
     "transactions.list_append",
+    (
+        "garbage-read: passes",
+        'found.append(\n                    Anomaly("garbage-read"',
+        'str(\n                    Anomaly("garbage-read"',
+    ),
     ("no rw edges", "graph.add(index, writer[key, order[len(value)]], Edge.RW)", "pass"),
     ("no wr edges", "graph.add(writer[key, value[-1]], index, Edge.WR)", "pass"),
-    ("aborted reads pass", "elif history.outcome[source] == Outcome.FAIL:", "elif False:"),
-    ("half a transaction passes", "and not final[key, value[-1]]", "and False"),
+    ("G1a: aborted reads pass", "elif history.outcome[source] == Outcome.FAIL:", "elif False:"),
+    ("G1b: half a transaction passes", "and not final[key, value[-1]]", "and False"),
     (
-        "incompatible orders pass",
+        "incompatible-order: passes",
         "        if order[: len(value)] != value:\n            found",
         "        if False:\n            found",
     ),
-    ("a transaction may forget its own", "if value[len(outside) :] != mine or (", "if False and ("),
-    ("elements may repeat", "if len(set(value)) != len(value):", "if False:"),
+    (
+        "internal: a transaction may forget its own",
+        "if value[len(outside) :] != mine or (",
+        "if False and (",
+    ),
+    ("duplicate-elements: pass", "if len(set(value)) != len(value):", "if False:"),
 )
 RW_REGISTER = mutants(
     "rw-register",

@@ -1,7 +1,8 @@
 """Histories of transactions over lists and registers, honest and not.
 
 Transactions run one after another in truth and overlap on paper. Dishonest ones read from an old
-snapshot, read half of another transaction, read what was aborted, or forget their own writes.
+snapshot, read half of another transaction, read what was aborted or never written, or forget their
+own writes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from ..history import History, Outcome
 
-FAULTS = ("none", "stale", "half", "aborted", "forgetful", "reordered", "doubled")
+FAULTS = ("none", "stale", "half", "aborted", "forgetful", "reordered", "doubled", "invented")
 
 
 def transaction_history(kind: str, random: Random, fault: str, *, size: int = 8) -> History:
@@ -43,6 +44,8 @@ def transaction_history(kind: str, random: Random, fault: str, *, size: int = 8)
                     shown = shown[::-1]
                 if kind == "list-append" and strikes and fault == "doubled" and shown:
                     shown = [*shown, shown[0]]
+                if kind == "list-append" and strikes and fault == "invented":
+                    shown = [*shown, -1]
                 if kind == "list-append" and strikes and fault == "half" and shown:
                     shown = shown[:-1]
                 asked.append(["r", key, None])
