@@ -45,7 +45,7 @@ class Watch:
                 watch._on_made(self)
 
         original = node_run.Node
-        node_run.Node = Node  # type: ignore[misc]
+        node_run.Node = Node  # type: ignore[misc, assignment]
         try:
             yield
         finally:

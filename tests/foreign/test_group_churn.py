@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from confluent_kafka import (
@@ -42,7 +43,7 @@ LOST_ITS_PLACE = (
 )
 """A commit that came too late: whoever has the partition now reads those records again."""
 
-STRATEGIES = {
+STRATEGIES: dict[str, dict[str, Any]] = {
     "classic": {
         "partition.assignment.strategy": "cooperative-sticky",
         "session.timeout.ms": 10_000,

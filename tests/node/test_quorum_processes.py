@@ -39,11 +39,14 @@ def create_topic(cluster: LocalCluster, replicas: int, *, node_id: int) -> None:
 def produce(bootstrap: str, count: int) -> None:
     """Acknowledged by all, or the test fails."""
     failures: list[object] = []
+
+    def on_delivery(error: object, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
     for number in range(count):
-        producer.produce(
-            TOPIC, str(number), on_delivery=lambda error, _: error and failures.append(error)
-        )
+        producer.produce(TOPIC, str(number), on_delivery=on_delivery)
     assert producer.flush(30) == 0
     assert failures == []
 
