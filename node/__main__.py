@@ -12,6 +12,7 @@ import gc
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -60,7 +61,7 @@ def run(config: NodeConfig, *, report_to: str) -> int:
     # What is loaded now stays: looking for garbage meanwhile would cost a tenth of the start.
     gc.disable()
     # Late, so that --print-config and a wrong configuration answer at once.
-    from ..partitions.storage import DirectoryRefused
+    from ..partitions.storage import DirectoryRefused, open_files_within
     from ..seam.real_disk import RealDisk
     from .listener import CannotListen
     from .report import NodeAddresses
@@ -85,6 +86,7 @@ def run(config: NodeConfig, *, report_to: str) -> int:
             stop=_stop_on_signals(),
             on_listening=on_listening,
             on_fatal=_end_at_once,
+            open_files=open_files_within(_descriptors()),
         )
 
     try:
@@ -95,6 +97,12 @@ def run(config: NodeConfig, *, report_to: str) -> int:
     except OSError as error:
         return _failed(f"{error.filename or config.log_directory}: {error.strerror}")
     return 0
+
+
+def _descriptors() -> int:
+    """How many the process may have (`ulimit -n`)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def _stop_on_signals() -> asyncio.Event:

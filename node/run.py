@@ -21,7 +21,7 @@ from ..metadata.image import FAILED_SYNC_EPOCH
 from ..metadata.listeners import HTTP_LISTENER
 from ..metadata.machine import MetadataMachine
 from ..partitions import Replicas, ReplicationConfig
-from ..partitions.storage import LogDirectory
+from ..partitions.storage import MOST_OPEN_FILES, LogDirectory
 from ..raftlog import Channel, Credential, Observer, RaftLog, RaftSettings, Role
 from ..seam import Clock, Disk, OnFatal, SyncFailed, TaskScope
 from .addresses import Address
@@ -69,12 +69,13 @@ async def run_node(
     stop: asyncio.Event,
     on_listening: Callable[[NodeAddresses], None] = lambda _: None,
     on_fatal: OnFatal = lambda _: None,
+    open_files: int = MOST_OPEN_FILES,
 ) -> None:
     """Run until `stop` is set, then leave in order.
 
     Raises what ends the process otherwise: Fatal, or before anything was changed on disk
     CannotListen or DirectoryRefused. `on_fatal` hears of a fatal error at once, before anything
-    else can run: a process ends itself there.
+    else can run: a process ends itself there. `open_files`: how many the logs may keep open.
     """
 
     def end(error: BaseException) -> None:
@@ -83,7 +84,7 @@ async def run_node(
         on_fatal(error)
 
     fatal = FatalStop(end)
-    node = Node(config, disk, clock, rng, fatal)
+    node = Node(config, disk, clock, rng, fatal, open_files=open_files)
     try:
         on_listening(await node.start())
         stopping = asyncio.ensure_future(stop.wait())
@@ -104,7 +105,14 @@ class Node:
     """The parts of a running node, under their names."""
 
     def __init__(
-        self, config: NodeConfig, disk: Disk, clock: Clock, rng: Random, on_fatal: OnFatal
+        self,
+        config: NodeConfig,
+        disk: Disk,
+        clock: Clock,
+        rng: Random,
+        on_fatal: OnFatal,
+        *,
+        open_files: int = MOST_OPEN_FILES,
     ) -> None:
         self.config = config
         self.disk = disk
@@ -112,6 +120,7 @@ class Node:
         self.rng = rng
         self.loop_lag = LoopLag()
         self._on_fatal = on_fatal
+        self._open_files = open_files
         self._tasks = TaskScope(on_fatal)
         self._started = False
         self._controller_clients: list[ControllerClient] = []
@@ -140,6 +149,7 @@ class Node:
             clock=self.clock,
             rng=self.rng,
             on_fatal=self._on_fatal,
+            open_files=self._open_files,
         )
         self._make_quorum(self.log_directory)
         self._make_replicas(self.log_directory)

@@ -16,11 +16,13 @@ from .errors import (
 )
 from .log_config import CompressionType, LogConfig
 from .log_directory import LogDirectory, StoredLog
+from .open_files import MOST_OPEN_FILES, open_files_within
 from .partition_log import PartitionLog
 from .producer_states import ProducerStates
 from .values import Appended, Damage, FoundOffset, LogRead
 
 __all__ = [
+    "MOST_OPEN_FILES",
     "Appended",
     "CompressionType",
     "CorruptBatch",
@@ -39,4 +41,5 @@ __all__ = [
     "RecordsRejected",
     "StorageFailed",
     "StoredLog",
+    "open_files_within",
 ]

@@ -59,7 +59,7 @@ from .meta_properties import (
     encode_clean_marker,
     encode_partition_metadata,
 )
-from .open_files import OpenFiles
+from .open_files import MOST_OPEN_FILES, OpenFiles
 from .partition_log import PartitionLog, folder_name
 
 logger = logging.getLogger(__name__)
@@ -71,9 +71,6 @@ FUTURE_SUFFIX = "-future"
 
 IGNORED = (LOCK, META_PROPERTIES + ".tmp", "lost+found")
 """Names that an unformatted directory may hold: ours from a crash while formatting, and ext4's."""
-
-OPEN_FILES = 512
-"""Descriptors for logs; the rest of the usual 1,024 is left to connections."""
 
 
 @frozen
@@ -154,7 +151,7 @@ class LogDirectory:
         clock: Clock,
         rng: Random,
         on_fatal: OnFatal,
-        open_files: int = OPEN_FILES,
+        open_files: int = MOST_OPEN_FILES,
     ) -> LogDirectory:
         """Lock the directory, format it when it is empty (RULES B3), else check that it is ours.
 

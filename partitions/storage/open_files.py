@@ -11,13 +11,23 @@ ROUNDS_AT_ONCE = 32
 """Logs synced side by side (RULES C5). Each holds a descriptor or two; the disk works on fewer."""
 
 
+MOST_OPEN_FILES = 512
+"""Of logs; the rest of the usual 1,024 descriptors is left to connections."""
+
+
+def open_files_within(descriptors: int) -> int:
+    """How many files the logs keep open in a process that may have `descriptors`: half, so
+    that connections, the quorum's journal and files opened in passing find room."""
+    return max(1, min(MOST_OPEN_FILES, descriptors // 2))
+
+
 class OpenFiles:
     """Opens files when first used and closes the least recently used above `capacity`.
 
     Shared by the logs of one data directory. A file that is being synced stays open.
     """
 
-    def __init__(self, disk: Disk, capacity: int = 512) -> None:
+    def __init__(self, disk: Disk, capacity: int = MOST_OPEN_FILES) -> None:
         self._disk = disk
         self._capacity = capacity
         self._files: OrderedDict[str, File] = OrderedDict()

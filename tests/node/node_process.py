@@ -61,12 +61,20 @@ def run_to_end(config: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 @contextlib.contextmanager
-def node_process(config: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A node that listens; killed at the end if it still runs. Its log is `node.log`."""
+def node_process(
+    config: Path, *, descriptors: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A node that listens; killed at the end if it still runs. Its log is `node.log`.
+
+    `descriptors`: how many it may have.
+    """
+    command = node_command(config)
+    if descriptors is not None:
+        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
     addresses = config.parent / "addresses.json"
     addresses.unlink(missing_ok=True)
     with open(config.parent / "node.log", "ab") as log:
-        child = subprocess.Popen(node_command(config), stderr=log)
+        child = subprocess.Popen(command, stderr=log)
     try:
         wait_until_listening(child, addresses)
         yield child

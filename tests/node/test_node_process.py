@@ -197,3 +197,18 @@ def test_free_ports_are_reported_beside_the_configuration(tmp_path: Path) -> Non
             host, _, port = document[name].rpartition(":")
             assert host == "127.0.0.1"
             assert int(port) > 0
+
+
+def test_o05_a_node_has_more_partitions_than_descriptors(tmp_path: Path) -> None:
+    kafka, internode = free_ports(2)
+    config = write_config(tmp_path, kafka, internode, num_partitions="160")
+    with node_process(config, descriptors=140):
+        errors: list[object] = []
+        producer = Producer({"bootstrap.servers": f"127.0.0.1:{kafka}", "acks": "all"})
+        for partition in range(160):
+            producer.produce(
+                "t", "x", partition=partition, callback=lambda error, _: errors.append(error)
+            )
+        assert producer.flush(30) == 0
+    assert errors == [None] * 160
+    assert "Too many open files" not in (tmp_path / "node.log").read_text()

@@ -12,7 +12,7 @@ import sys
 from random import Random
 from uuid import UUID
 
-from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog
+from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog, open_files_within
 from logboat.seam import SystemClock
 from logboat.seam.real_disk import RealDisk
 from logboat.wire.records import Record, encode_batch
@@ -37,7 +37,7 @@ async def open_directory(folder: str, disk: RealDisk) -> LogDirectory:
         clock=SystemClock(),
         rng=Random(1),
         on_fatal=fail,
-        open_files=limit // 2,
+        open_files=open_files_within(limit),
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from logboat.partitions.storage import MOST_OPEN_FILES, open_files_within
+
 PROGRAM = Path(__file__).with_name("many_logs_program.py")
 
 
@@ -26,3 +28,12 @@ def test_o05_many_logs_are_written_read_and_opened_again_with_few_descriptors(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("ok")
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "open_files"), [(1_024, 512), (1 << 20, 512), (600, 300), (256, 128), (1, 1)]
+)
+def test_logs_take_half_of_few_descriptors_and_no_more_of_many(
+    descriptors: int, open_files: int
+) -> None:
+    assert open_files_within(descriptors) == open_files <= MOST_OPEN_FILES
