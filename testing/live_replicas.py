@@ -34,7 +34,12 @@ def _replicas(cluster: LocalCluster, topic: str, partition: int) -> dict[int, Re
         answer = cluster.get(f"/api/v1/topics/{topic}", node_id=node_id)
         if answer is None or answer.status != 200:
             raise RuntimeError(f"node {node_id} does not describe {topic}: {answer}")
-        local = answer.body["partitions"][partition]["local"]
+        view = answer.body["partitions"][partition]
+        if node_id not in view["replicas"]:
+            continue
+        local = view["local"]
+        if local is None:
+            raise RuntimeError(f"node {node_id} has no replica of {topic}-{partition}: {view}")
         folder = partition_folder(cluster.data_dir(node_id), topic, partition)
         views[node_id] = ReplicaView(folder, local["log_start_offset"], local["high_watermark"])
     return views
