@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -22,6 +23,11 @@ async def nothing() -> None:
     """Nothing has to be undone."""
 
 
+STARTS_IN_S = 5.0
+"""A process younger than this may not have come as far as handling SIGTERM, which then ends it:
+no fault of the node's."""
+
+
 class ProcessFaults:
     """Faults may overlap: a node runs again when the last one that stopped it is over."""
 
@@ -29,6 +35,7 @@ class ProcessFaults:
         self._cluster = cluster
         self._stops: Counter[int] = Counter()
         self._pauses: Counter[int] = Counter()
+        self._started_at: dict[int, float] = {}
         self.leaders_killed = 0
         self.failures: list[str] = []
         """What no node may do: end by itself, or with an error when told to end."""
@@ -69,18 +76,22 @@ class ProcessFaults:
         return lambda: self._start(nodes)
 
     async def _end(self, node_id: int) -> None:
+        asked_at = time.monotonic()
         try:
             await asyncio.to_thread(self._cluster.stop, node_id, seconds=ORDERLY_S)
         except NotInTime:
             self.late_ends += 1
             self._cluster.kill(node_id)
         except RuntimeError as error:
-            self.failures.append(f"failed: {error}")
+            age_s = asked_at - self._started_at.get(node_id, 0.0)
+            if age_s > STARTS_IN_S:
+                self.failures.append(f"failed: {error}")
 
     async def _start(self, nodes: Sequence[int]) -> None:
         for node_id in nodes:
             self._stops[node_id] -= 1
             if not self._stops[node_id]:
+                self._started_at[node_id] = time.monotonic()
                 self._cluster.start(node_id, wait=False)
 
     async def _pause(self, fault: Fault, nodes: Sequence[int]) -> Heal:

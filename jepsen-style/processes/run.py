@@ -189,6 +189,11 @@ class _Run:
     async def _settle(self, workload: Workload) -> None:
         progress = workload.progress()
         await self._until(progress, "after the last heal some partition acknowledges nothing")
+        try:
+            # Also of nodes that hold no replica: they are asked at the end, too.
+            await asyncio.to_thread(self._cluster.wait_ready, self.schedule.settle_ms / 1000)
+        except NotInTime as error:
+            raise Stuck(str(error)) from None
         await self._until(self._view.is_whole, "not every replica is in sync again")
         workload.stop_producers()
         await self._until(workload.producers_done, "a producer does not end", CLIENTS_END_S)
