@@ -443,6 +443,7 @@ class Node:
             groups=self.groups,
             controller=self.controller_client(),
             forwarder=self._http_forwarder,
+            loop_lag=self.loop_lag,
         )
         if self._http_placeholder is not None:
             self._http_placeholder.close()

@@ -29,6 +29,7 @@ from ...wire.messages.offset_fetch import OffsetFetchRequest
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
+from ..loop_lag import LagSummary, LoopLag
 from .forwarding import Forwarder
 from .ports import AnswerLost, LocalReplica, Unreachable
 
@@ -71,6 +72,7 @@ class NodeForHttp:
         groups: GroupCoordinator,
         controller: ControllerClient,
         forwarder: Forwarder,
+        loop_lag: LoopLag,
     ) -> None:
         """`controller`: of HTTP's own, since requests on one are answered in order. `lifecycle`:
         None while it is not made yet, because registration tells where HTTP listens."""
@@ -84,6 +86,7 @@ class NodeForHttp:
         self._groups = groups
         self._controller = controller
         self._forwarder = forwarder
+        self._loop_lag = loop_lag
 
     @property
     def node_id(self) -> int:
@@ -122,6 +125,12 @@ class NodeForHttp:
         role = self._quorum().role
         # A candidate does not lead, and there is no word of its own for it outside.
         return "follower" if role is QuorumRole.CANDIDATE else role.value
+
+    def quorum_status(self) -> RaftStatus:
+        return self._quorum()
+
+    def loop_lag(self) -> LagSummary:
+        return self._loop_lag.summary()
 
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         state = self._replicas.partition_state(topic, partition)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ...metadata.image import ClusterImage
+from ...raftlog import RaftStatus
 from ...seam import frozen
 from ...wire import Message
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -19,6 +20,7 @@ from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuor
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
+from ..loop_lag import LagSummary
 
 
 class Unreachable(Exception):
@@ -65,6 +67,10 @@ class HttpNode(Protocol):
     def quorum_role(self) -> str:
         """leader, follower or observer."""
         ...
+
+    def quorum_status(self) -> RaftStatus: ...
+
+    def loop_lag(self) -> LagSummary: ...
 
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         """None unless this node holds a replica of the partition."""

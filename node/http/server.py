@@ -8,7 +8,7 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, groups, health, produce, quorum, topics
+from . import consume, groups, health, metrics, produce, quorum, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
@@ -42,6 +42,7 @@ def application(
         [
             web.get("/healthz", health.healthz),
             web.get("/readyz", health.readyz),
+            web.get("/metrics", metrics.metrics),
             web.get("/api/v1/cluster", topics.cluster),
             web.get("/api/v1/quorum", quorum.quorum),
             web.put("/api/v1/quorum/voters/{node}", quorum.replace_voter),

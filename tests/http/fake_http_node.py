@@ -16,6 +16,8 @@ from logboat.metadata.image import (
     TopicImage,
 )
 from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
+from logboat.node.loop_lag import LagSummary
+from logboat.raftlog import RaftStatus, Role
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -92,6 +94,16 @@ class FakeNode:
         self.asked: list[int] = []
         self.logs: dict[tuple[str, int], bytes] = {}
         self.ends: dict[tuple[str, int], int] = {}
+        self.quorum = RaftStatus(
+            role=Role.LEADER,
+            term=4,
+            leader_id=1,
+            commit_index=89,
+            applied_index=89,
+            last_index=94,
+            synced_index=94,
+            snapshot_index=0,
+        )
         self.quorum_voters: list[ReplicaState] = []
         self.quorum_observers: list[ReplicaState] = []
         self.replaced: AddRaftVoterRequest | None = None
@@ -115,6 +127,12 @@ class FakeNode:
 
     def quorum_role(self) -> str:
         return "leader"
+
+    def quorum_status(self) -> RaftStatus:
+        return self.quorum
+
+    def loop_lag(self) -> LagSummary:
+        return LagSummary(p50_s=0.001, p99_s=0.01, p999_s=0.05, largest_s=0.07, samples=3000)
 
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         if partition != 0:
