@@ -45,11 +45,11 @@ class Watch:
                 watch._on_made(self)
 
         original = node_run.Node
-        node_run.Node = Node  # type: ignore[misc, assignment]
+        vars(node_run)["Node"] = Node
         try:
             yield
         finally:
-            node_run.Node = original  # type: ignore[misc]
+            vars(node_run)["Node"] = original
 
     def _on_made(self, node: WatchedNode) -> None:
         host = cast(SimDisk, node.disk).host
