@@ -43,7 +43,11 @@ GROUPS_AHEAD = 4
 """Appended while older ones are synced, as by producers with requests in flight."""
 
 SEGMENTS = 100
-PROBES = 500
+WINDOW_PROBES = 200
+"""A second of them beside the cleaner, a second while it is held, and so on: whatever else the
+machine does falls on both alike. (One quiet stretch before a long busy one meets less of it, and
+finds a ratio of anything between a third and ten.)"""
+
 PROBE_EVERY_S = 0.005
 KEYS = 100_000
 
@@ -190,7 +194,7 @@ async def scan_rates(folder: str, megabytes: int) -> tuple[float, float]:
 
 
 async def compaction_beside_producer(folder: str, megabytes: int) -> tuple[float, float, float]:
-    """p99 in ms of a lone synced append, quiet and while the other log is compacted; MB/s."""
+    """p99 in ms of a lone synced append, quiet and while another log is compacted; MB/s."""
     disk = RealDisk()
     config = LogConfig(compact=True, delete=False, segment_bytes=64 << 20, synced=False)
     async with log_at(folder, config, disk) as (directory, dirty):
@@ -205,26 +209,43 @@ async def compaction_beside_producer(folder: str, megabytes: int) -> tuple[float
             dirty.append_as_leader(data, leader_epoch=0, now_ms=now_ms)
             await asyncio.sleep(0)
         await asyncio.sleep(1.0)  # Until all but the last segment are on the device.
-        before = await latencies(quiet_log, PROBES)
         segments = dirty.synced_segments
+        pace = GatedPace()
         work = CleaningRound(
             dirty,
             Cleanable(segments, 0, segments[-1].next_offset, 0, 1, overdue=False),
             disk=disk,
             files=directory.files,
             keys=KeyMap(128 << 20),
-            pace=Pace(float("inf")),
+            pace=pace,
             now_ms=now_ms,
         )
-        began = time.monotonic()
         cleaning = asyncio.ensure_future(work.run())
-        during: list[float] = []
+        quiet: list[float] = []
+        busy: list[float] = []
+        took = 0.0
         while not cleaning.done():
-            during += await latencies(quiet_log, 20)
-        took = time.monotonic() - began
+            pace.gate.clear()
+            quiet += await latencies(quiet_log, WINDOW_PROBES)
+            began = time.monotonic()
+            pace.gate.set()
+            busy += await latencies(quiet_log, WINDOW_PROBES)
+            took += time.monotonic() - began
         await cleaning
     disk.close()
-    return p99(before), p99(during), megabytes / took
+    return p99(quiet), p99(busy), megabytes / took
+
+
+class GatedPace(Pace):
+    """Of a cleaner that works only while its gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__(float("inf"))
+        self.gate = asyncio.Event()
+
+    async def rest(self) -> None:
+        await super().rest()
+        await self.beside(self.gate.wait())
 
 
 async def latencies(log: PartitionLog, count: int) -> list[float]:
