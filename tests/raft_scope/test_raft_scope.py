@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -57,9 +58,13 @@ def test_a_control_fails_and_prints_the_command_that_replays_it(
     assert match[1] == "1" or match[2] == "1"
 
 
-@pytest.mark.parametrize(("without", "seed"), [("G2", 11), ("G5", 0), ("G8", 1), ("G10", 9)])
-def test_a_quorum_without_a_guard_is_seen_to_fail(without: str, seed: int) -> None:
-    assert not run_seed(seed, Plan(without=without)).good
+@pytest.mark.parametrize(
+    ("without", "seeds"),
+    [("G2", (11, 10, 12)), ("G5", (0, 1, 2)), ("G8", (1, 0, 2)), ("G10", range(5, 17))],
+)
+def test_a_quorum_without_a_guard_is_seen_to_fail(without: str, seeds: Sequence[int]) -> None:
+    # Some of them: whatever changes the product's timing changes what happens in a seed.
+    assert any(not run_seed(seed, Plan(without=without)).good for seed in seeds)
 
 
 def test_every_guard_of_the_list_can_be_left_out() -> None:
