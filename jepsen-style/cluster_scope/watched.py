@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from random import Random
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from ...node import run as node_run
-from ...node.config import NodeConfig
 from ...partitions.partition import Partition
 from ...partitions.storage import LogDirectory
-from ...seam import Clock, Disk, OnFatal
 from ..simulation import Host, SimDisk, World
 from .ledger import Ledger
 
@@ -37,10 +34,8 @@ class Watch:
         watch = self
 
         class Node(WatchedNode):
-            def __init__(
-                self, config: NodeConfig, disk: Disk, clock: Clock, rng: Random, on_fatal: OnFatal
-            ) -> None:
-                super().__init__(config, disk, clock, rng, on_fatal)
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
                 self.watch = watch
                 watch._on_made(self)
 
