@@ -23,7 +23,7 @@ from .engine_snapshots import EngineSnapshots, SnapshotReceiver
 from .guards import Guard, GuardFactory
 from .interface import Applied, NotLeader, OnRole, Outcome, Role, StateMachine, Unknown
 from .journal import Journal
-from .messages import Ack, Message, SnapshotChunk, SnapshotOffer
+from .messages import Ack, Message, SnapshotChunk, SnapshotOffer, Vote
 from .progress import Progress
 from .settings import RaftSettings
 from .snapshots import SnapshotStore
@@ -202,7 +202,9 @@ class Driver:
 
     def send(self, peer: int, message: Message) -> None:
         if not self.failed:
-            self._wire.send(peer, message, after=0)
+            # An answer tells of terms and entries, so it waits for them like the engine's own (E2).
+            after = self.journal.written if isinstance(message, Ack | Vote) else 0
+            self._wire.send(peer, message, after=after)
 
     def confirm(self) -> None:
         self.propose(Proposal(b"", asyncio.get_running_loop().create_future()))

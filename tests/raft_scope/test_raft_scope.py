@@ -18,7 +18,7 @@ LAST_LINE = re.compile(
 )
 
 
-@pytest.mark.parametrize(("seed", "nodes"), [(1, 3), (39, 3), (5, 5)])
+@pytest.mark.parametrize(("seed", "nodes"), [(1, 3), (39, 3), (181, 3), (5, 5)])
 def test_a_hurt_quorum_keeps_every_invariant(seed: int, nodes: int) -> None:
     result = run_seed(seed, Plan(nodes=nodes))
     assert result.violations == []
