@@ -22,6 +22,7 @@ from ..wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from .classic_group import ClassicGroup, Join
 from .consumer import classic_members
 from .consumer.conversion import downgraded, may_downgrade, upgraded
+from .consumer.embedded import CONSUMER_PROTOCOL
 from .consumer.group import Beat, ConsumerGroup
 from .consumer.member import (
     JOINING_EPOCH,
@@ -86,7 +87,7 @@ class ConsumerApis(OffsetApis):
             self._end_classic(held, classic, ErrorCode.REBALANCE_IN_PROGRESS)
         held.state.consumer_groups[group.group_id] = group
         error = await self._settle(held, [*before, *records])
-        self._arm_consumer_timer(held, group)
+        self._arm_timer(held, group)
         if error is not ErrorCode.NONE:
             return ConsumerGroupHeartbeatResponse(error_code=error)
         return ConsumerGroupHeartbeatResponse(
@@ -189,7 +190,7 @@ class ConsumerApis(OffsetApis):
         if may_downgrade(group, without=member_id, max_size=self._settings.max_size):
             return self._downgrade(held, group, without=member_id)
         records = group.remove(member_id)
-        self._arm_consumer_timer(held, group)
+        self._arm_timer(held, group)
         return records
 
     def _downgrade(
@@ -233,7 +234,7 @@ class ConsumerApis(OffsetApis):
         ):
             written += self._downgrade(held, group, without=None)
         else:
-            self._arm_consumer_timer(held, group)
+            self._arm_timer(held, group)
         error = await self._settle(held, written)
         if error is not ErrorCode.NONE:
             return JoinAnswer(join.token, error, member.member_id)
@@ -242,7 +243,7 @@ class ConsumerApis(OffsetApis):
             ErrorCode.NONE,
             member.member_id,
             generation_id=member.epoch,
-            protocol_type=classic_members.CONSUMER,
+            protocol_type=CONSUMER_PROTOCOL,
             protocol=join.protocols[0][0],
         )
 
@@ -257,10 +258,10 @@ class ConsumerApis(OffsetApis):
         image = self._image()
         error, assignment = classic_members.sync(group, request.member_id, image, now_ms())
         protocols = group.members[request.member_id].classic
-        self._arm_consumer_timer(held, group)
+        self._arm_timer(held, group)
         return SyncGroupResponse(
             error_code=error,
-            protocol_type=classic_members.CONSUMER,
+            protocol_type=CONSUMER_PROTOCOL,
             protocol_name=protocols.protocols[0][0] if protocols is not None else None,
             assignment=assignment,
         )
@@ -271,7 +272,7 @@ class ConsumerApis(OffsetApis):
         error = classic_members.generation_problem(group, member_id, instance, epoch)
         if error is ErrorCode.NONE:
             error = classic_members.heartbeat(group, member_id, now_ms())
-            self._arm_consumer_timer(held, group)
+            self._arm_timer(held, group)
         return error
 
     async def _leave_as_classic(

@@ -13,6 +13,7 @@ from ..wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from ..wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ..wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from .classic_group import Join, Sync
+from .consumer.embedded import CONSUMER_PROTOCOL
 from .consumer.group import ConsumerGroup
 from .consumer_apis import ConsumerApis
 from .coordinator_core import Held, now_ms
@@ -29,7 +30,7 @@ FIRST_VERSION_WITH_SKIP_ASSIGNMENT = 9
 """JoinGroup: a static leader may be told to keep the assignment in force (KIP-814)."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
-"""The group types of ListGroups; the latter is a protocol type, too."""
+"""The group types of ListGroups."""
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 DescribedMember = DescribedGroup.DescribedGroupMember
@@ -319,7 +320,7 @@ def _listed(held: Held, name: str) -> ListGroupsResponse.ListedGroup:
     if consumer_group is not None:
         return ListGroupsResponse.ListedGroup(
             group_id=name,
-            protocol_type=CONSUMER,
+            protocol_type=CONSUMER_PROTOCOL,
             group_state=consumer_group.phase.value,
             group_type=CONSUMER,
         )

@@ -11,6 +11,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ from .store import OFFSETS_TOPIC, OffsetStore, partition_for
 from .writer import PartitionWriter
 
 Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
+OnDone = Callable[[ErrorCode], None]
 
 RELOAD_DELAY_S = 0.1
 """Pause before a partition whose log could not be read is read again."""
@@ -106,7 +108,7 @@ class CoordinatorCore(ABC):
             clock=self._clock,
             timeout_ms=self._settings.commit_timeout_ms,
             tasks=tasks,
-            on_unknown=lambda: self._reload(partition, leader_epoch),
+            on_unknown=lambda: self._reload(held),
         )
         held = Held(state, writer, tasks, {})
         self._held[partition] = held
@@ -132,7 +134,7 @@ class CoordinatorCore(ABC):
             self._arm_timer(held, group)
         for consumer_group in state.consumer_groups.values():
             consumer_group.begin_sessions(now_ms())
-            self._arm_consumer_timer(held, consumer_group)
+            self._arm_timer(held, consumer_group)
         held.tasks.spawn(self._expire_offsets(held), name=f"offsets-expiry-{state.partition}")
 
     async def _expire_offsets(self, held: Held) -> None:
@@ -174,12 +176,12 @@ class CoordinatorCore(ABC):
         if group is not None:
             self._carry_out(held, group, group.die(ErrorCode.GROUP_ID_NOT_FOUND))
 
-    def _reload(self, partition: int, leader_epoch: int) -> None:
+    def _reload(self, held: Held) -> None:
         """An append's outcome is unknown: only the log can tell."""
-        held = self._held.get(partition)
-        if held is not None and held.state.leader_epoch == leader_epoch:
+        state = held.state
+        if self._held.get(state.partition) is held:
             self._unload(held)
-            self._load(partition, leader_epoch)
+            self._load(state.partition, state.leader_epoch)
 
     def _unload(self, held: Held) -> None:
         self._held.pop(held.state.partition, None)
@@ -242,9 +244,7 @@ class CoordinatorCore(ABC):
 
         self._append(held, [record], on_done)
 
-    def _append(
-        self, held: Held, records: Sequence[LogRecord], on_done: Callable[[ErrorCode], None]
-    ) -> None:
+    def _append(self, held: Held, records: Sequence[LogRecord], on_done: OnDone) -> None:
         """Hand records to the log; while they are on their way their groups are marked."""
         groups = [record.group_id for record in records]
 
@@ -257,7 +257,7 @@ class CoordinatorCore(ABC):
             held.state.sent(group_id)
         held.writer.write(records, settled)
 
-    def _arm_timer(self, held: Held, group: ClassicGroup) -> None:
+    def _arm_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
         timer = held.timers.pop(group.group_id, None)
         if timer is not None:
             timer.cancel()
@@ -267,12 +267,15 @@ class CoordinatorCore(ABC):
         loop = asyncio.get_running_loop()
         held.timers[group.group_id] = loop.call_at(deadline_ms / 1000, self._on_timer, held, group)
 
-    def _on_timer(self, held: Held, group: ClassicGroup) -> None:
+    def _on_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
         held.timers.pop(group.group_id, None)
         # The loop may call a timer up to its clock resolution early; the group's time is whole
         # milliseconds, so a timer that came early would arm itself again at once, for ever.
         due_ms = max(now_ms(), group.next_deadline_ms() or 0)
-        self._carry_out(held, group, group.on_time(due_ms))
+        if isinstance(group, ConsumerGroup):
+            self._fence_overdue(held, group, due_ms)
+        else:
+            self._carry_out(held, group, group.on_time(due_ms))
 
     # --- groups of the consumer protocol -----------------------------------------------------
 
@@ -280,58 +283,35 @@ class CoordinatorCore(ABC):
         self,
         held: Held,
         records: Sequence[LogRecord],
-        on_done: Callable[[ErrorCode], None] = lambda error: None,
+        on_done: OnDone = lambda error: None,
     ) -> None:
         """Write what is in force here already: if it can not be written, the log is right."""
 
         def settled(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
-                self._reload(held.state.partition, held.state.leader_epoch)
+                self._reload(held)
             on_done(error)
 
         self._append(held, records, settled)
 
     async def _settle(self, held: Held, records: Sequence[LogRecord]) -> ErrorCode:
         """Wait until these records, and all that were written before them, are replicated."""
-        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-
-        def on_done(error: ErrorCode) -> None:
-            if not done.done():
-                done.set_result(told_to_client(error))
-
-        self._append_or_reload(held, records, on_done)
-        return await done
-
-    def _arm_consumer_timer(self, held: Held, group: ConsumerGroup) -> None:
-        timer = held.timers.pop(group.group_id, None)
-        if timer is not None:
-            timer.cancel()
-        deadline_ms = group.next_deadline_ms()
-        if deadline_ms is None or self._held.get(held.state.partition) is not held:
-            return
-        loop = asyncio.get_running_loop()
-        held.timers[group.group_id] = loop.call_at(
-            deadline_ms / 1000, self._on_consumer_timer, held, group, deadline_ms
-        )
-
-    def _on_consumer_timer(self, held: Held, group: ConsumerGroup, deadline_ms: int) -> None:
-        held.timers.pop(group.group_id, None)
-        self._fence_overdue(held, group, max(now_ms(), deadline_ms))
+        return await _written(partial(self._append_or_reload, held, records))
 
     @abstractmethod
     def _fence_overdue(self, held: Held, group: ConsumerGroup, due_ms: int) -> None: ...
 
     async def _write(self, held: Held, records: list[LogRecord]) -> ErrorCode:
         """Write and wait; committed offsets are in force, in log order, when this returns."""
-        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
-        def on_done(error: ErrorCode) -> None:
-            _apply_offsets(held, records, error)
-            if not done.done():
-                done.set_result(told_to_client(error))
+        def write(on_done: OnDone) -> None:
+            def in_force(error: ErrorCode) -> None:
+                _apply_offsets(held, records, error)
+                on_done(error)
 
-        self._append(held, records, on_done)
-        return await done
+            self._append(held, records, in_force)
+
+        return await _written(write)
 
     def _expect_join(self) -> tuple[int, asyncio.Future[JoinAnswer]]:
         token = next(self._tokens)
@@ -344,6 +324,18 @@ class CoordinatorCore(ABC):
         future: asyncio.Future[SyncAnswer] = asyncio.get_running_loop().create_future()
         self._syncs[token] = future
         return token, future
+
+
+async def _written(write: Callable[[OnDone], None]) -> ErrorCode:
+    """What the client is told of a write that has begun, when it is through."""
+    done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+    def on_done(error: ErrorCode) -> None:
+        if not done.done():
+            done.set_result(told_to_client(error))
+
+    write(on_done)
+    return await done
 
 
 def _apply_offsets(held: Held, records: Sequence[LogRecord], error: ErrorCode) -> None:

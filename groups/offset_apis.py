@@ -6,6 +6,7 @@ from ..wire import ErrorCode
 from ..wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ..wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from ..wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from .consumer.group import ConsumerGroup
 from .consumer.seen_topics import SeenTopics
 from .coordinator_core import CoordinatorCore, Held, now_ms
 from .expiry import read_by
@@ -42,7 +43,13 @@ class OffsetApis(CoordinatorCore):
         self, request: OffsetCommitRequest, version: int
     ) -> OffsetCommitResponse:
         """OffsetCommit 2-10; names topics by id from version 10. Answered when replicated."""
-        error = self._check_commit(request, version)
+        found = self._find(request.group_id)
+        group: ConsumerGroup | None = None
+        if isinstance(found, Held):
+            error = self._check_commit(found, request, version)
+            group = found.state.consumer_groups.get(request.group_id)
+        else:
+            error = found
         answers: list[CommitTopicAnswer] = []
         records: list[LogRecord] = []
         written: list[CommitAnswer] = []
@@ -52,24 +59,24 @@ class OffsetApis(CoordinatorCore):
             for part in topic.partitions:
                 verdict = error
                 if verdict is ErrorCode.NONE:
-                    verdict = unknown or self._check_partition(request, name, part)
+                    verdict = unknown or self._check_partition(name, part)
+                if group is not None and verdict is ErrorCode.NONE:
+                    topic_id = self._image().topics[name].topic_id
+                    if group.held_by_another(request.member_id, (topic_id, part.partition_index)):
+                        verdict = ErrorCode.STALE_MEMBER_EPOCH
                 response = CommitAnswer(partition_index=part.partition_index, error_code=verdict)
                 answer.partitions.append(response)
                 if verdict is ErrorCode.NONE:
                     written.append(response)
                     records.append(self._offset_record(request, name, part))
             answers.append(answer)
-        if records:
-            found = self._find(request.group_id)
-            outcome = found if not isinstance(found, Held) else await self._write(found, records)
+        if isinstance(found, Held) and records:
+            outcome = await self._write(found, records)
             for response in written:
                 response.error_code = outcome
         return OffsetCommitResponse(topics=answers)
 
-    def _check_commit(self, request: OffsetCommitRequest, version: int) -> ErrorCode:
-        found = self._find(request.group_id)
-        if not isinstance(found, Held):
-            return found
+    def _check_commit(self, found: Held, request: OffsetCommitRequest, version: int) -> ErrorCode:
         generation_id = request.generation_id_or_member_epoch
         consumer_group = found.state.consumer_groups.get(request.group_id)
         if consumer_group is not None:
@@ -97,20 +104,11 @@ class OffsetApis(CoordinatorCore):
         topic = self._image().topic_by_id(request_topic.topic_id)
         return ("", ErrorCode.UNKNOWN_TOPIC_ID) if topic is None else (topic.name, None)
 
-    def _check_partition(
-        self, request: OffsetCommitRequest, name: str, part: CommitPartition
-    ) -> ErrorCode:
+    def _check_partition(self, name: str, part: CommitPartition) -> ErrorCode:
         if len((part.committed_metadata or "").encode()) > self._settings.max_metadata_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         if self._image().partition(name, part.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        found = self._find(request.group_id)
-        group = None
-        if isinstance(found, Held):
-            group = found.state.consumer_groups.get(request.group_id)
-        pair = (self._image().topics[name].topic_id, part.partition_index)
-        if group is not None and group.held_by_another(request.member_id, pair):
-            return ErrorCode.STALE_MEMBER_EPOCH
         return ErrorCode.NONE
 
     def _offset_record(

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from ..wire import DecodeError
-from ..wire.coordinator_records.consumer_protocol import ConsumerProtocolSubscription
-from ..wire.versioned import prefix
 from .classic_group import ClassicGroup
-
-CONSUMER_PROTOCOL = "consumer"
-"""The protocol type whose subscriptions Kafka's consumers write; Connect's bytes are its own."""
-
-NEWEST_SUBSCRIPTION = 3
+from .consumer.embedded import CONSUMER_PROTOCOL, decode_subscription
 
 
 def speaks_consumer_protocol(group: ClassicGroup) -> bool:
@@ -27,14 +21,7 @@ def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
     topics: set[str] = set()
     for member in group.members.values():
         try:
-            topics.update(_topics_of(member.metadata(group.protocol)))
+            topics.update(decode_subscription(member.metadata(group.protocol)).topics)
         except DecodeError:
             return None
     return frozenset(topics)
-
-
-def _topics_of(subscription: bytes) -> list[str]:
-    """Newer versions only add fields at the end, so they are read as the newest known one."""
-    version = min(prefix(subscription), NEWEST_SUBSCRIPTION)
-    decoded, _ = ConsumerProtocolSubscription.decode_from(subscription, 2, version)
-    return decoded.topics

@@ -11,15 +11,18 @@ from dataclasses import replace
 from ...metadata.image import ClusterImage
 from ...wire import DecodeError, ErrorCode
 from ..classic_group import Join
-from .embedded import Subscription, read_subscription, subscription_version, write_assignment
+from .embedded import (
+    CONSUMER_PROTOCOL,
+    Subscription,
+    read_subscription,
+    subscription_version,
+    write_assignment,
+)
 from .group import ConsumerGroup, Wait
 from .member import ClassicFace, ConsumerMember, MemberState
 from .records import ConsumerRecord
 from .refusal import Refused
 from .seen_topics import SeenTopics
-
-CONSUMER = "consumer"
-"""The only protocol type that such a group understands."""
 
 
 def join(
@@ -80,7 +83,7 @@ def _check_protocols(group: ConsumerGroup, request: Join, image: ClusterImage) -
         and (request.instance_id is None or member.instance_id != request.instance_id)
     ]
     shared = all(any(name in offered for name, _ in face.protocols) for face in others)
-    if request.protocol_type == CONSUMER and request.protocols and shared:
+    if request.protocol_type == CONSUMER_PROTOCOL and request.protocols and shared:
         try:
             return read_subscription(request.protocols[0][1], image)
         except DecodeError:

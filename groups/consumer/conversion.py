@@ -8,7 +8,13 @@ from ..classic_group import ClassicGroup
 from ..member import Member
 from ..settings import GroupSettings
 from ..subscriptions import speaks_consumer_protocol
-from .embedded import read_assignment, read_subscription, subscription_version, write_assignment
+from .embedded import (
+    CONSUMER_PROTOCOL,
+    read_assignment,
+    read_subscription,
+    subscription_version,
+    write_assignment,
+)
 from .group import ConsumerGroup
 from .member import ClassicFace, ConsumerMember
 from .settings import ConsumerGroupSettings
@@ -77,7 +83,7 @@ def downgraded(
     common = [n for n, _ in members[0].protocols if all(m.supports(n) for m in members)]
     classic.restore(
         generation_id=group.epoch,
-        protocol_type="consumer",
+        protocol_type=CONSUMER_PROTOCOL,
         protocol=common[0],
         leader=members[0].member_id,
         members=members,

@@ -12,6 +12,9 @@ from ...wire.coordinator_records.consumer_protocol import (
 from ...wire.versioned import prefix
 from .partition_sets import NOTHING, PartitionSet, partition_set
 
+CONSUMER_PROTOCOL = "consumer"
+"""The protocol type whose bytes these are; Connect's, for example, are its own."""
+
 NEWEST = 3
 """Of subscriptions and assignments; newer ones only add fields at their ends."""
 
@@ -20,7 +23,6 @@ AssignedTopic = ConsumerProtocolAssignment.TopicPartition
 
 @frozen
 class Subscription:
-    version: int
     topics: tuple[str, ...]
     owned: PartitionSet
     """Of topics that exist; older versions cannot say and own nothing."""
@@ -32,11 +34,19 @@ def read_subscription(data: bytes, image: ClusterImage) -> Subscription:
     Raises:
         DecodeError: no consumer wrote this.
     """
-    version = min(prefix(data), NEWEST)
-    decoded, _ = ConsumerProtocolSubscription.decode_from(data, 2, version)
+    decoded = decode_subscription(data)
     owned = [(topic.topic, topic.partitions) for topic in decoded.owned_partitions]
     topics = tuple(sorted(set(decoded.topics)))
-    return Subscription(version, topics, _by_id(owned, image), decoded.rack_id)
+    return Subscription(topics, _by_id(owned, image), decoded.rack_id)
+
+
+def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
+    """
+    Raises:
+        DecodeError: no consumer wrote this.
+    """
+    decoded, _ = ConsumerProtocolSubscription.decode_from(data, 2, min(prefix(data), NEWEST))
+    return decoded
 
 
 def read_assignment(data: bytes, image: ClusterImage) -> PartitionSet:
