@@ -17,6 +17,7 @@ from ..image import FAILED_SYNC_EPOCH, BrokerImage, ClusterImage
 from ..levels import level_of
 from ..results import Result, refuse
 from .dedupe import forget
+from .incarnations import stale_incarnation
 
 Applied = tuple[ClusterImage, Result]
 
@@ -78,9 +79,10 @@ def register_broker(image: ClusterImage, index: int, command: RegisterBroker) ->
 
 def fence_broker(image: ClusterImage, index: int, command: FenceBroker) -> Applied:
     """Out of every ISR, by the rules into the ELR; leaders elected in the same step."""
-    broker = image.brokers.get(command.node_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, _stale(command)
+    stale = stale_incarnation(image, command.node_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
+    broker = image.brokers[command.node_id]
     if broker.fenced:
         return image, Result()
     draft = ImageDraft(image)
@@ -93,9 +95,10 @@ def fence_broker(image: ClusterImage, index: int, command: FenceBroker) -> Appli
 
 def unfence_broker(image: ClusterImage, index: int, command: UnfenceBroker) -> Applied:
     """Leaderless partitions may elect it. It joins an ISR only through its leader (D3)."""
-    broker = image.brokers.get(command.node_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, _stale(command)
+    stale = stale_incarnation(image, command.node_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
+    broker = image.brokers[command.node_id]
     if not broker.fenced:
         return image, Result()
     draft = ImageDraft(image)
@@ -109,9 +112,10 @@ def set_controlled_shutdown(
     image: ClusterImage, index: int, command: SetControlledShutdown
 ) -> Applied:
     """Moves its leaderships; the index is what every active broker must have read (B6)."""
-    broker = image.brokers.get(command.node_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, _stale(command)
+    stale = stale_incarnation(image, command.node_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
+    broker = image.brokers[command.node_id]
     if broker.fenced or broker.in_controlled_shutdown:
         return image, Result()
     draft = ImageDraft(image)
@@ -130,10 +134,3 @@ def unregister_broker(image: ClusterImage, index: int, command: UnregisterBroker
     draft.remove_broker(command.node_id)
     draft.take_away(command.node_id, unclean=True, lost_disk=True)
     return forget(draft.finish(), command.node_id), Result()
-
-
-def _stale(command: FenceBroker | UnfenceBroker | SetControlledShutdown) -> Result:
-    return refuse(
-        ErrorCode.STALE_BROKER_EPOCH,
-        f"broker {command.node_id} is not registered with epoch {command.broker_epoch}",
-    )

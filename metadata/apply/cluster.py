@@ -16,6 +16,7 @@ from ..commands import (
 from ..image import ClusterImage
 from ..levels import LATEST_LEVEL, VERSION_FEATURE
 from ..results import Result, refuse
+from .incarnations import stale_incarnation
 
 MAX_PRODUCER_ID = 2**63 - 1
 
@@ -54,12 +55,9 @@ def pin_directory(image: ClusterImage, index: int, command: PinVoterDirectory) -
 
 def allocate_producer_ids(image: ClusterImage, index: int, command: AllocateProducerIds) -> Applied:
     """A block that nobody else ever gets. A repeated request wastes the first one's block."""
-    broker = image.brokers.get(command.broker_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, refuse(
-            ErrorCode.STALE_BROKER_EPOCH,
-            f"broker {command.broker_id} is not registered with epoch {command.broker_epoch}",
-        )
+    stale = stale_incarnation(image, command.broker_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
     first = image.next_producer_id
     if command.count <= 0 or first > MAX_PRODUCER_ID - command.count:
         return image, refuse(

@@ -17,6 +17,7 @@ from ..image import ClusterImage
 from ..levels import level_of
 from ..packing import packer_of
 from ..results import Result, refuse
+from .incarnations import stale_incarnation
 
 _RESULT = MappingProxyType({1: packer_of(Result, 1)})
 """By level of `logboat.version`."""
@@ -26,12 +27,9 @@ def remembered(image: ClusterImage, command: CreateTopics | DeleteTopics) -> Res
     """What this command must answer without being applied; None when it is a new one."""
     origin = command.origin
     assert origin is not None
-    broker = image.brokers.get(origin.broker_id)
-    if broker is None or broker.broker_epoch != origin.broker_epoch:
-        return refuse(
-            ErrorCode.STALE_BROKER_EPOCH,
-            f"broker {origin.broker_id} is not registered with epoch {origin.broker_epoch}",
-        )
+    stale = stale_incarnation(image, origin.broker_id, origin.broker_epoch)
+    if stale is not None:
+        return stale
     stored = image.dedupe.get((origin.broker_id, type(command).__name__))
     if stored is None or stored[0] != origin.broker_epoch or stored[1] < origin.sequence:
         return None

@@ -16,19 +16,17 @@ from ..commands import (
 from ..draft import ImageDraft
 from ..elections import ElectionRules, change_partition
 from ..image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
-from ..results import Item, Result, refuse
+from ..results import Item, Result
+from .incarnations import stale_incarnation
 
 Applied = tuple[ClusterImage, Result]
 
 
 def alter_partition(image: ClusterImage, index: int, command: AlterPartition) -> Applied:
     """Compare-and-set on the partition epoch; each partition stands for itself."""
-    broker = image.brokers.get(command.broker_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, refuse(
-            ErrorCode.STALE_BROKER_EPOCH,
-            f"broker {command.broker_id} is not registered with epoch {command.broker_epoch}",
-        )
+    stale = stale_incarnation(image, command.broker_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
     draft = ImageDraft(image)
     items = tuple(_change_isr(draft, command.broker_id, change) for change in command.changes)
     return draft.finish(), Result(items=items)
@@ -131,12 +129,9 @@ def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> App
     It comes back by fetching, like a replica that never had anything. Until then it is no last
     known leader either; where the topic allows unclean elections it leads only if nobody else can.
     """
-    broker = image.brokers.get(command.broker_id)
-    if broker is None or broker.broker_epoch != command.broker_epoch:
-        return image, refuse(
-            ErrorCode.STALE_BROKER_EPOCH,
-            f"broker {command.broker_id} is not registered with epoch {command.broker_epoch}",
-        )
+    stale = stale_incarnation(image, command.broker_id, command.broker_epoch)
+    if stale is not None:
+        return image, stale
     draft = ImageDraft(image)
     items = tuple(_lose(draft, command.broker_id, lost) for lost in command.partitions)
     return draft.finish(), Result(items=items)
