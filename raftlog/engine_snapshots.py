@@ -21,14 +21,7 @@ from .interface import StateMachine
 from .journal import Journal
 from .journal_state import LogEntry
 from .messages import NO_OP, SnapshotChunk
-from .snapshots import (
-    BrokenSnapshot,
-    Snapshot,
-    SnapshotId,
-    SnapshotStore,
-    decode_snapshot,
-    encode_snapshot,
-)
+from .snapshots import Snapshot, SnapshotId, SnapshotStore, check_received, encode_snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -249,12 +242,7 @@ class SnapshotReceiver:
 
     async def install(self, chunk: SnapshotChunk, data: bytearray) -> Snapshot:
         """Check and store. Raises Fatal for a broken one, and when it cannot be stored."""
-        try:
-            snapshot = await offload(lambda: decode_snapshot(data))
-        except BrokenSnapshot as error:
-            raise Fatal(f"broken snapshot received: {error}") from error
-        if snapshot.id != SnapshotId(chunk.snapshot_index, chunk.snapshot_term):
-            raise Fatal(f"broken snapshot received: announced as {chunk}, holds {snapshot.id}")
+        snapshot = await check_received(SnapshotId(chunk.snapshot_index, chunk.snapshot_term), data)
         try:
             await self._store.install(snapshot.id, [data])
         except OSError as error:

@@ -14,9 +14,6 @@ One question is under way at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import msgpack
 
 from ..seam import Buffer
 from .journal_state import LogEntry
@@ -27,6 +24,8 @@ from .messages import (
     decode_message,
     encode_entries,
     encode_message,
+    pack,
+    unpack,
 )
 
 FEED_SERVICE = "raft-feed"
@@ -70,13 +69,14 @@ _NOBODY = -1
 
 def encode_question(question: Question) -> bytes:
     if isinstance(question, FeedRequest):
-        return _pack(_REQUEST, question.next_index)
-    return _pack(_CHUNK_REQUEST, question.snapshot_index, question.snapshot_term, question.offset)
+        return pack((_REQUEST, question.next_index))
+    chunk = (question.snapshot_index, question.snapshot_term, question.offset)
+    return pack((_CHUNK_REQUEST, *chunk))
 
 
 def decode_question(payload: Buffer) -> Question:
     """Raises BadMessage."""
-    kind, values = _unpack(payload)
+    kind, values = unpack(payload)
     if any(type(value) is not int or value < 0 for value in values):
         raise BadMessage("a question with a wrong field")
     if kind == _REQUEST and len(values) == 1:
@@ -88,21 +88,23 @@ def decode_question(payload: Buffer) -> Question:
 
 def encode_answer(answer: Answer) -> bytes:
     if isinstance(answer, SnapshotChunk):
-        return _pack(_CHUNK, encode_message(answer))
-    return _pack(
-        _ENTRIES,
-        answer.term,
-        _NOBODY if answer.leader_id is None else answer.leader_id,
-        answer.commit_index,
-        answer.prev_index,
-        answer.prev_term,
-        encode_entries(answer.entries),
+        return pack((_CHUNK, encode_message(answer)))
+    return pack(
+        (
+            _ENTRIES,
+            answer.term,
+            _NOBODY if answer.leader_id is None else answer.leader_id,
+            answer.commit_index,
+            answer.prev_index,
+            answer.prev_term,
+            encode_entries(answer.entries),
+        )
     )
 
 
 def decode_answer(payload: Buffer) -> Answer:
     """Raises BadMessage."""
-    kind, values = _unpack(payload)
+    kind, values = unpack(payload)
     if kind == _CHUNK and len(values) == 1 and type(values[0]) is bytes:
         chunk = decode_message(values[0])
         if isinstance(chunk, SnapshotChunk):
@@ -118,18 +120,3 @@ def decode_answer(payload: Buffer) -> Answer:
     entries = decode_entries(packed, prev_index=prev_index, prev_term=prev_term, term=term)
     leader = None if leader_id == _NOBODY else leader_id
     return FeedEntries(term, leader, commit_index, prev_index, prev_term, entries)
-
-
-def _pack(*fields: object) -> bytes:
-    packed: bytes = msgpack.packb(fields, use_bin_type=True)
-    return packed
-
-
-def _unpack(payload: Buffer) -> tuple[int, tuple[Any, ...]]:
-    try:
-        fields = msgpack.unpackb(payload, use_list=False, raw=False)
-    except (ValueError, msgpack.UnpackException) as error:
-        raise BadMessage(f"not msgpack: {error}") from error
-    if type(fields) is not tuple or not fields or type(fields[0]) is not int:
-        raise BadMessage("not an array that starts with its kind")
-    return fields[0], fields[1:]

@@ -175,6 +175,23 @@ _KIND_OF: dict[type, tuple[int, tuple[str, ...]]] = {
 _SHAPE_OF = {kind: (cls, types) for kind, cls, types in _FLAT}
 
 
+def pack(fields: tuple[object, ...]) -> bytes:
+    """A kind, and its fields."""
+    packed: bytes = msgpack.packb(fields, use_bin_type=True)
+    return packed
+
+
+def unpack(payload: Buffer) -> tuple[int, tuple[Any, ...]]:
+    """(kind, fields). Raises BadMessage."""
+    try:
+        fields = msgpack.unpackb(payload, use_list=False, raw=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise BadMessage(f"not msgpack: {error}") from error
+    if type(fields) is not tuple or not fields or type(fields[0]) is not int:
+        raise BadMessage("not an array that starts with its kind")
+    return fields[0], fields[1:]
+
+
 def encode_message(message: Message) -> bytes:
     """Raises BadMessage for what only lives between the engine and its guards."""
     if isinstance(message, Append):
@@ -193,20 +210,12 @@ def encode_message(message: Message) -> bytes:
         fields = (kind, *(getattr(message, name) for name in names))
     else:
         raise BadMessage(f"{type(message).__name__} does not travel")
-    packed: bytes = msgpack.packb(fields, use_bin_type=True)
-    return packed
+    return pack(fields)
 
 
 def decode_message(payload: Buffer) -> Message:
     """Raises BadMessage for anything but the shapes of this module."""
-    try:
-        fields = msgpack.unpackb(payload, use_list=False, raw=False)
-    except (ValueError, msgpack.UnpackException) as error:
-        raise BadMessage(f"not msgpack: {error}") from error
-    if type(fields) is not tuple or not fields or type(fields[0]) is not int:
-        raise BadMessage("not an array that starts with its kind")
-    kind = fields[0]
-    values: tuple[Any, ...] = fields[1:]
+    kind, values = unpack(payload)
     if kind == _KIND_APPEND:
         return _decode_append(values)
     if kind == _KIND_PINNED:

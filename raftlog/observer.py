@@ -34,7 +34,7 @@ from .interface import NotLeader, OnRole, Outcome, PeerStatus, RaftStatus, Role,
 from .journal_state import LogEntry
 from .messages import COMMAND, BadMessage, SnapshotChunk
 from .settings import RaftSettings
-from .snapshots import BrokenSnapshot, Snapshot, SnapshotId, decode_snapshot
+from .snapshots import Snapshot, SnapshotId, check_received
 from .transport import max_frame
 
 logger = logging.getLogger(__name__)
@@ -283,13 +283,7 @@ class Observer:
             if not isinstance(answer, SnapshotChunk):
                 raise VoterLost("it breaks off a snapshot")
             chunk = answer
-        try:
-            snapshot = await offload(lambda: decode_snapshot(data))
-        except BrokenSnapshot as error:
-            raise Fatal(f"broken snapshot received: {error}") from error
-        if snapshot.id != SnapshotId(chunk.snapshot_index, chunk.snapshot_term):
-            raise Fatal(f"broken snapshot received: announced as {chunk}, holds {snapshot.id}")
-        return snapshot
+        return await check_received(SnapshotId(chunk.snapshot_index, chunk.snapshot_term), data)
 
     async def _install(self, snapshot: Snapshot) -> None:
         install = await offload(lambda: self._machine.decode(snapshot.state))

@@ -97,6 +97,20 @@ def decode_snapshot(data: Buffer) -> Snapshot:
     return Snapshot(SnapshotId(index, term), previous_term, command, state)
 
 
+async def check_received(announced: SnapshotId, data: Buffer) -> Snapshot:
+    """What a peer has sent in pieces, decoded beside the loop.
+
+    Raises Fatal when it is broken or another one than was announced: rather none than half.
+    """
+    try:
+        snapshot = await offload(lambda: decode_snapshot(data))
+    except BrokenSnapshot as error:
+        raise Fatal(f"broken snapshot received: {error}") from error
+    if snapshot.id != announced:
+        raise Fatal(f"broken snapshot received: announced as {announced}, holds {snapshot.id}")
+    return snapshot
+
+
 class SnapshotStore:
     """The snapshots in one directory, newest last."""
 
