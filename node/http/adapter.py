@@ -166,30 +166,30 @@ class NodeForHttp:
     async def create_topics(
         self, request: CreateTopicsRequest, deadline: float
     ) -> CreateTopicsResponse:
-        answer = await self._ask_controller(ApiKey.CREATE_TOPICS, request, deadline)
-        assert isinstance(answer, CreateTopicsResponse)
-        return answer
+        return await self._ask_controller(
+            ApiKey.CREATE_TOPICS, request, deadline, CreateTopicsResponse
+        )
 
     async def delete_topics(
         self, request: DeleteTopicsRequest, deadline: float
     ) -> DeleteTopicsResponse:
-        answer = await self._ask_controller(ApiKey.DELETE_TOPICS, request, deadline)
-        assert isinstance(answer, DeleteTopicsResponse)
-        return answer
+        return await self._ask_controller(
+            ApiKey.DELETE_TOPICS, request, deadline, DeleteTopicsResponse
+        )
 
     async def describe_quorum(
         self, request: DescribeQuorumRequest, deadline: float
     ) -> DescribeQuorumResponse:
-        answer = await self._ask_controller(ApiKey.DESCRIBE_QUORUM, request, deadline)
-        assert isinstance(answer, DescribeQuorumResponse)
-        return answer
+        return await self._ask_controller(
+            ApiKey.DESCRIBE_QUORUM, request, deadline, DescribeQuorumResponse
+        )
 
     async def replace_voter(
         self, request: AddRaftVoterRequest, deadline: float
     ) -> AddRaftVoterResponse:
-        answer = await self._ask_controller(ApiKey.ADD_RAFT_VOTER, request, deadline)
-        assert isinstance(answer, AddRaftVoterResponse)
-        return answer
+        return await self._ask_controller(
+            ApiKey.ADD_RAFT_VOTER, request, deadline, AddRaftVoterResponse
+        )
 
     async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
         api_key = _GROUP_APIS[type(request)]
@@ -199,11 +199,15 @@ class NodeForHttp:
         answer = getattr(self._groups, api_key.name.lower())
         return await _in_time(answer(request, _newest(api_key)), deadline)
 
-    async def _ask_controller(self, api_key: ApiKey, request: Message, deadline: float) -> Message:
+    async def _ask_controller(
+        self, api_key: ApiKey, request: Message, deadline: float, kind: type[Response]
+    ) -> Response:
         try:
-            return await self._controller.ask(api_key, request, deadline)
+            response = await self._controller.ask(api_key, request, deadline)
         except ControllerUnavailable as error:
             raise (AnswerLost if error.may_have_happened else Unreachable)(str(error)) from error
+        assert isinstance(response, kind)
+        return response
 
     async def _forward(
         self,

@@ -3,11 +3,12 @@ GET .../lag, POST .../offsets:reset. Any node answers; the group's coordinator i
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from aiohttp import web
 
-from ...wire import ErrorCode
+from ...wire import ErrorCode, Message
 from ...wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -37,6 +38,18 @@ from .reset_plan import parse_reset
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 CommitPartition = CommitTopic.OffsetCommitRequestPartition
 FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+async def _ask(
+    request: web.Request, question: Message, kind: type[Answer], error_of: Callable[[Answer], int]
+) -> tuple[int, Answer]:
+    """(node id, answer) of the coordinator of the group that the path names."""
+    node, leaders = request.app[NODE], request.app[LEADERS]
+    return await ask_coordinator(
+        node, leaders, request.match_info["group"], question, kind, error_of
+    )
 
 
 async def list_groups(request: web.Request) -> web.Response:
@@ -70,10 +83,8 @@ async def delete_group(request: web.Request) -> web.Response:
     """204. 409 while it has members."""
     query.refuse_unknown(request.query)
     group_id = request.match_info["group"]
-    await ask_coordinator(
-        request.app[NODE],
-        request.app[LEADERS],
-        group_id,
+    await _ask(
+        request,
         DeleteGroupsRequest(groups_names=[group_id]),
         DeleteGroupsResponse,
         lambda answer: answer.results[0].error_code,
@@ -134,12 +145,10 @@ async def reset_offsets(request: web.Request) -> web.Response:
 
 async def _described(request: web.Request) -> dict[str, Any]:
     """Both kinds of group; the classic answer is asked for first."""
-    group_id, node, leaders = request.match_info["group"], request.app[NODE], request.app[LEADERS]
+    group_id = request.match_info["group"]
     try:
-        coordinator, classic = await ask_coordinator(
-            node,
-            leaders,
-            group_id,
+        coordinator, classic = await _ask(
+            request,
             DescribeGroupsRequest(groups=[group_id]),
             DescribeGroupsResponse,
             lambda answer: answer.groups[0].error_code,
@@ -149,10 +158,8 @@ async def _described(request: web.Request) -> dict[str, Any]:
         if error.kafka_error is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise
     try:
-        coordinator, consumer = await ask_coordinator(
-            node,
-            leaders,
-            group_id,
+        coordinator, consumer = await _ask(
+            request,
             ConsumerGroupDescribeRequest(group_ids=[group_id]),
             ConsumerGroupDescribeResponse,
             lambda answer: answer.groups[0].error_code,
@@ -166,10 +173,8 @@ async def _described(request: web.Request) -> dict[str, Any]:
 
 async def _committed(request: web.Request) -> dict[tuple[str, int], Committed]:
     group_id = request.match_info["group"]
-    _, answer = await ask_coordinator(
-        request.app[NODE],
-        request.app[LEADERS],
-        group_id,
+    _, answer = await _ask(
+        request,
         OffsetFetchRequest(groups=[FetchGroup(group_id=group_id, topics=None)]),
         OffsetFetchResponse,
         lambda answer: answer.groups[0].error_code,
@@ -205,10 +210,8 @@ async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, 
         return next((code for code in codes if code), 0)
 
     try:
-        await ask_coordinator(
-            request.app[NODE],
-            request.app[LEADERS],
-            group_id,
+        await _ask(
+            request,
             OffsetCommitRequest(group_id=group_id, topics=topics),
             OffsetCommitResponse,
             first_error,
