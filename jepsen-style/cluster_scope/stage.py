@@ -31,12 +31,12 @@ class Stage:
     def node_ids(self) -> Sequence[int]:
         return tuple(self.cluster.hosts)
 
+    def host(self, party: int | None) -> Host:
+        """A node's, or the clients' for None, as `schedule.cuts` names them."""
+        return self.cluster.client_host if party is None else self.cluster.hosts[party]
+
     def hosts(self, numbers: Sequence[int]) -> list[Host]:
         return [self.cluster.hosts[number] for number in numbers]
-
-    def others(self, numbers: Sequence[int], *, clients: bool = False) -> list[Host]:
-        found = [host for number, host in self.cluster.hosts.items() if number not in numbers]
-        return [*found, self.cluster.client_host] if clients else found
 
     def replicas(self, topic: str, partition: int) -> Sequence[int]:
         image = self.watch.ledger.image

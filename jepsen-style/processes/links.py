@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Party = str
@@ -59,17 +59,6 @@ class Links:
 
     def link(self, source: Party, target: Party) -> Link:
         return self._links.setdefault((source, target), Link())
-
-    def between(self, one: Iterable[Party], other: Iterable[Party]) -> list[Link]:
-        """Both directions of every pair."""
-        others = list(other)
-        return [
-            link
-            for a in one
-            for b in others
-            if a != b
-            for link in (self.link(a, b), self.link(b, a))
-        ]
 
     @property
     def known(self) -> Mapping[tuple[Party, Party], Link]:

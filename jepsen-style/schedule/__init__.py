@@ -2,19 +2,23 @@
 
 A schedule says *what* happens and *to whom by role*, never how: an executor in the simulation and
 one on real processes read the same file. `schedule` is the document, `kinds` the faults there are,
-`targets` finds out who plays a role now, `generate` draws a schedule from a seed.
+`targets` finds out who plays a role now, `cuts` which links a partition of the network cuts, and
+`generate` draws a schedule from a seed.
 """
 
+from .cuts import CUTS, Direction, between, outside
 from .generate import generate
 from .kinds import KINDS, Area, FaultKind
 from .schedule import Consumers, Fault, Producers, Schedule, ScheduleError, Target, Topic
 from .targets import ClusterView, nodes_of
 
 __all__ = [
+    "CUTS",
     "KINDS",
     "Area",
     "ClusterView",
     "Consumers",
+    "Direction",
     "Fault",
     "FaultKind",
     "Producers",
@@ -22,6 +26,8 @@ __all__ = [
     "ScheduleError",
     "Target",
     "Topic",
+    "between",
     "generate",
     "nodes_of",
+    "outside",
 ]
