@@ -49,6 +49,13 @@ def machine() -> str:
     )
 
 
+def tell(title: str, text: str, *, write: bool) -> None:
+    """Print the section, and keep it in docs/NUMBERS.md if it counts."""
+    print(text)
+    if write:
+        write_section(title, text)
+
+
 def write_section(title: str, text: str) -> None:
     """Replace the section `title` of docs/NUMBERS.md, or add it."""
     page = NUMBERS.read_text() if NUMBERS.exists() else "# Numbers\n"

@@ -17,7 +17,7 @@ import urllib.request
 from dataclasses import dataclass
 
 from confluent_kafka import Producer
-from figures import Figure, machine, table, write_section
+from figures import Figure, machine, table, tell
 from run import compile_as_installed
 
 from logboat.testing import LocalCluster
@@ -110,9 +110,7 @@ def main() -> int:
         f"Machine: {machine()}. Three clients and three nodes share it. `benchmarks/one_loop.py`, "
         f"{arguments.seconds:g} s; lag: one value per node, start-up included.\n\n" + table(figures)
     )
-    print(text)
-    if arguments.write:
-        write_section("The one loop (F2)", text)
+    tell("The one loop (F2)", text, write=arguments.write)
     return 0
 
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from figures import Figure, machine, table, write_section
+from figures import Figure, machine, table, tell
 from run import compile_as_installed, cpu_ticks, rss_anon_mib
 
 from logboat.client.cluster.ports import free_ports
@@ -269,9 +269,7 @@ def main() -> int:
         f"{arguments.rounds} interleaved rounds; every write synced.\n\n"
         + table([rate, cost, lone, idle, restart, election, p95, rss])
     )
-    print(text)
-    if arguments.write:
-        write_section("The quorum's log", text)
+    tell("The quorum's log", text, write=arguments.write)
     return 0
 
 

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from confluent_kafka import Producer
-from figures import Figure, machine, table, write_section
+from figures import Figure, machine, table, tell
 from run import compile_as_installed, cpu_ticks, leaderless_times
 
 from logboat.seam.checksum import crc32c
@@ -220,9 +220,7 @@ def main() -> int:
         f"{arguments.rounds} rounds; kills: every one counted.\n\n"
         + table([replica, reference, ratio, replica_cpu, pipe_cpu, survives, dies])
     )
-    print(text)
-    if arguments.write:
-        write_section("Replication", text)
+    tell("Replication", text, write=arguments.write)
     return 0
 
 

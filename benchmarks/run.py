@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Producer
-from figures import Figure, machine, table, write_section
+from figures import Figure, machine, table, tell
 from wire_client import WireClient
 
 import logboat
@@ -266,9 +266,7 @@ def main() -> int:
         f"{arguments.rounds} interleaved rounds; kills: every one counted.\n\n"
         + table([ack, ready, rss, cpu, survives, dies, page, sync, ceiling])
     )
-    print(text)
-    if arguments.write:
-        write_section("First light", text)
+    tell("First light", text, write=arguments.write)
     return 0
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from figures import Figure, machine, table, write_section
+from figures import Figure, machine, table, tell
 from run import compile_as_installed
 
 from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog
@@ -319,9 +319,7 @@ def main() -> int:
     text = f"Machine: {machine()}. `benchmarks/storage.py`, {arguments.rounds} rounds.\n\n" + table(
         [*figures, quiet, busy, slower, compaction]
     )
-    print(text)
-    if arguments.write:
-        write_section("Storage", text)
+    tell("Storage", text, write=arguments.write)
     return 0
 
 
