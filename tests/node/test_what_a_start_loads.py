@@ -58,3 +58,12 @@ def test_http_is_loaded_without_reading_certificate_authorities() -> None:
         "from aiohttp import connector\n"
         "assert connector._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'] == 0"
     )
+
+
+def test_a_coordinator_loads_the_records_that_it_writes_and_no_others() -> None:
+    loaded = loaded_by("import logboat.node.run")
+
+    records = {n for n in loaded if n.startswith("logboat.wire.coordinator_records.")}
+    others = ("share_", "streams_", "transaction_", "legacy_")
+    assert records
+    assert not {n for n in records if n.rpartition(".")[2].startswith(others)}

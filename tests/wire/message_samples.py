@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import random
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
 
 from logboat.wire import ZERO_UUID, Message, Struct
+from logboat.wire import coordinator_records as records
 from logboat.wire.schema import Field
 
 M = TypeVar("M", bound=Struct)
@@ -16,6 +21,23 @@ Narrow = Callable[[str, Field, random.Random], Any]
 """Gives a value that an oracle can say, or None for "any will do"."""
 
 INTEGER_BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64}
+
+
+def declared_in(module: ModuleType) -> dict[str, type[Message]]:
+    """The messages that a module declares itself, by name."""
+    return {
+        name: member
+        for name, member in inspect.getmembers(module, inspect.isclass)
+        if issubclass(member, Message) and member.__module__.startswith(module.__name__)
+    }
+
+
+def coordinator_records() -> dict[str, type[Message]]:
+    """Every record type; the package itself loads none before it is needed."""
+    found: dict[str, type[Message]] = {}
+    for module in pkgutil.iter_modules(records.__path__, f"{records.__name__}."):
+        found |= declared_in(importlib.import_module(module.name))
+    return found
 
 
 def versions_of(message: type[Message]) -> Iterator[int]:

@@ -19,15 +19,16 @@ from logboat.wire import (
     all_apis,
     api,
     control_records,
-    coordinator_records,
 )
 from logboat.wire.frame import RequestHeader, ResponseHeader
 from logboat.wire.messages.default_principal import DefaultPrincipalData
 from logboat.wire.schema import Field, Versions
+from tests.wire.message_samples import coordinator_records
 
 DATA = Path(os.environ.get("LOGBOAT_TEST_DATA", Path(__file__).parents[2] / ".." / "shared"))
 SCHEMAS = sorted((DATA / "kafka-messages").glob("*.json"))
 
+RECORDS = coordinator_records()
 HEADERS: dict[str, type[Message]] = {
     "RequestHeader": RequestHeader,
     "ResponseHeader": ResponseHeader,
@@ -49,9 +50,7 @@ def declared(schema: dict[str, Any]) -> type[Message] | None:
     if name == "DefaultPrincipalData":
         return DefaultPrincipalData
     message: type[Message] = (
-        HEADERS.get(name)
-        or getattr(coordinator_records, name, None)
-        or getattr(control_records, name)
+        HEADERS.get(name) or RECORDS.get(name) or getattr(control_records, name)
     )
     return message
 

@@ -38,7 +38,7 @@ from logboat.wire.control_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
-from logboat.wire.coordinator_records import (
+from logboat.wire.coordinator_records.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )

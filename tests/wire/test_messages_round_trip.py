@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from uuid import UUID
 
@@ -17,7 +16,6 @@ from logboat.wire import (
     Versioned,
     all_apis,
     control_records,
-    coordinator_records,
 )
 from logboat.wire.__main__ import main
 from logboat.wire.frame import RequestHeader
@@ -28,20 +26,14 @@ from logboat.wire.messages.find_coordinator import FindCoordinatorRequest
 from logboat.wire.messages.join_group import JoinGroupRequest
 from logboat.wire.messages.metadata import MetadataRequest, MetadataResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
-from tests.wire.message_samples import sample, versions_of
-
-
-def declared_in(module: object) -> list[type[Message]]:
-    classes = [member for _, member in inspect.getmembers(module, inspect.isclass)]
-    return [member for member in classes if issubclass(member, Message)]
-
+from tests.wire.message_samples import coordinator_records, declared_in, sample, versions_of
 
 PAYLOADS: list[type[Message]] = [
     message for api in all_apis() for message in (api.request, api.response)
 ]
 RECORDS: list[type[Message]] = [
-    *declared_in(control_records),
-    *declared_in(coordinator_records),
+    *declared_in(control_records).values(),
+    *coordinator_records().values(),
     DefaultPrincipalData,
 ]
 EVERYTHING = [*PAYLOADS, *RECORDS]
