@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
 
+from ...seam import offload
 from .errors import ApiError
 from .keys import NODE
 
 BODY_SECONDS = 30.0
 """A client that sends slower than its body in this time holds memory for nothing."""
 
+OFFLOAD_BYTES = 64 << 10
+"""Parsing more than this takes longer than a loop callback may (RULES F1)."""
+
 _SLACK_BYTES = 64 << 10
+
+Result = TypeVar("Result")
 
 
 def max_body_bytes(max_message_bytes: int) -> int:
@@ -35,6 +42,11 @@ async def read_body(request: web.Request) -> bytes:
             return await request.read()
     except TimeoutError:
         raise ApiError(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
+
+
+async def worked(size: int, work: Callable[[], Result]) -> Result:
+    """`work` here when its input of `size` bytes is little, beside the loop when it is not."""
+    return work() if size <= OFFLOAD_BYTES else await offload(work)
 
 
 def json_object(body: bytes) -> dict[str, Any]:

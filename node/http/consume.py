@@ -20,13 +20,14 @@ from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest
 from . import query
 from .batches import FetchedRecords, decode, joined
+from .bodies import OFFLOAD_BYTES
 from .encodings import Encoding
 from .errors import ApiError, from_kafka, no_partition
 from .guards import json_response
 from .keys import ADMISSION, LEADERS, NODE
 from .leaders import Leaders
 from .ports import HttpNode
-from .produce import NDJSON_TYPE, OFFLOAD_BYTES
+from .produce import NDJSON_TYPE
 from .records_out import OutEncodings, record_document
 from .topics import existing_topic
 
