@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..client.cluster.folder import ClusterFolder
+from ..client.cluster.guardian import Guardian
 from ..client.cluster.launch import RunningCluster, bring_up, claim, last_words, start_one
 from ..client.cluster.node_toml import Value
 from ..client.cluster.probe import Answer, ask
@@ -34,7 +35,8 @@ class LocalCluster:
     """Nodes 1 to `nodes` on free loopback ports, in a temporary folder unless `directory` is given.
 
     A context manager: entering waits until the cluster is ready, leaving ends every process and
-    removes the temporary folder. Every wait has a bound and raises `NotInTime`.
+    removes the temporary folder; so does a guardian when this process is killed. Every wait has a
+    bound and raises `NotInTime`.
     """
 
     def __init__(
@@ -56,9 +58,11 @@ class LocalCluster:
         self._keeps_folder = directory is not None
         self._cluster: RunningCluster | None = None
         self._folder: ClusterFolder | None = None
+        self._guardian: Guardian | None = None
 
     def __enter__(self) -> LocalCluster:
         self._folder = ClusterFolder.at(self._directory or tempfile.mkdtemp(prefix="logboat-"))
+        self._guardian = Guardian(self._folder, remove=not self._keeps_folder)
         try:
             with claim(self._folder, nodes=self._size, voters=self._voters, any_port=True):
                 self._cluster = bring_up(
@@ -71,6 +75,7 @@ class LocalCluster:
                 )
         except BaseException:
             self._remove_folder()
+            self._dismiss_guardian()
             raise
         return self
 
@@ -99,6 +104,7 @@ class LocalCluster:
                 child.wait()
         self._cluster = None
         self._remove_folder()
+        self._dismiss_guardian()
 
     # Where it is
 
@@ -139,6 +145,8 @@ class LocalCluster:
     def keep_folder(self) -> None:
         """Leave the temporary folder where it is: there is something to look at."""
         self._keeps_folder = True
+        if self._guardian is not None:
+            self._guardian.keep_folder()
 
     # What a test does to it
 
@@ -256,6 +264,11 @@ class LocalCluster:
                 if sorted(partition["isr"]) != sorted(partition["replicas"]):
                     return f"node {node_id} sees {partition}"
         return None
+
+    def _dismiss_guardian(self) -> None:
+        if self._guardian is not None:
+            self._guardian.dismiss()
+            self._guardian = None
 
     def _remove_folder(self) -> None:
         if not self._keeps_folder and self._folder is not None:

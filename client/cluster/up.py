@@ -9,6 +9,7 @@ from ..terminal import emit, say
 from .banner import banner
 from .ephemeral import new_ephemeral_folder
 from .folder import DEFAULT_DATA_DIR, ClusterFolder
+from .guardian import Guardian
 from .launch import RunningCluster, bring_up, claim
 from .remove import remove_cluster
 from .report import look_at
@@ -29,21 +30,26 @@ class UpOptions:
 
 def up(options: UpOptions) -> ExitStatus:
     """Raises Failure when the cluster did not come up; then nothing of it runs."""
-    if options.ephemeral:
-        folder = new_ephemeral_folder()
-    else:
-        folder = ClusterFolder.at(options.data_dir or DEFAULT_DATA_DIR)
     stops = StopRequests()
+    if options.ephemeral:
+        return _up_for_a_while(new_ephemeral_folder(), options, stops)
+    with stops.installed():
+        return _up_in(ClusterFolder.at(options.data_dir or DEFAULT_DATA_DIR), options, stops)
+
+
+def _up_for_a_while(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> ExitStatus:
+    """The folder goes when this ends, unless the cluster is detached; also when it is killed."""
+    guardian = Guardian(folder, remove=True)
+    stays = False
     try:
         with stops.installed():
             status = _up_in(folder, options, stops)
-    except BaseException:
-        if options.ephemeral:
+        stays = options.detach
+        return status
+    finally:
+        if not stays:
             remove_cluster(folder)
-        raise
-    if options.ephemeral and not options.detach:
-        remove_cluster(folder)
-    return status
+        guardian.dismiss()
 
 
 def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> ExitStatus:
