@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ..buffers import Buffer
 from ..compression import Compression, compress, decompress
@@ -50,8 +51,26 @@ class Record:
     offset: int = -1
 
 
+class Encodable(Protocol):
+    """What a record must have to be written into a batch."""
+
+    @property
+    def key(self) -> bytes | None: ...
+
+    @property
+    def value(self) -> bytes | None: ...
+
+    @property
+    def headers(self) -> Sequence[Header]: ...
+
+    @property
+    def timestamp(self) -> int:
+        """Unix milliseconds."""
+        ...
+
+
 def encode_batch(
-    records: Sequence[Record],
+    records: Sequence[Encodable],
     *,
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
@@ -223,26 +242,30 @@ def _decode_headers(data: bytes, position: int, end: int) -> tuple[list[Header],
 
 
 def _encode_record(
-    into: bytearray, record: Record, offset_delta: int, timestamp_delta: int
+    into: bytearray, record: Encodable, offset_delta: int, timestamp_delta: int
 ) -> None:
-    key, value = record.key, record.value
-    parts = [
-        b"\0",  # attributes
-        encode_signed(timestamp_delta),
-        encode_signed(offset_delta),
-        _NULL if key is None else encode_signed(len(key)),
-        key or b"",
-        _NULL if value is None else encode_signed(len(value)),
-        value or b"",
-        encode_signed(len(record.headers)),
-    ]
-    for name, content in record.headers:
+    key, value, headers = record.key, record.value, record.headers
+    body = b"".join(
+        (
+            b"\0",  # attributes
+            encode_signed(timestamp_delta),
+            encode_signed(offset_delta),
+            _NULL if key is None else encode_signed(len(key)) + key,
+            _NULL if value is None else encode_signed(len(value)) + value,
+            _encode_headers(headers) if headers else b"\0",
+        )
+    )
+    into += encode_signed(len(body))
+    into += body
+
+
+def _encode_headers(headers: Sequence[Header]) -> bytes:
+    parts = [encode_signed(len(headers))]
+    for name, content in headers:
         encoded = name.encode()
         parts += (encode_signed(len(encoded)), encoded)
         parts += (_NULL,) if content is None else (encode_signed(len(content)), content)
-    body = b"".join(parts)
-    into += encode_signed(len(body))
-    into += body
+    return b"".join(parts)
 
 
 _NULL = encode_signed(-1)
