@@ -2,16 +2,69 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .errors import ApiError
 
 MAX_REQUESTS = 256
-"""Requests in work, health checks excepted."""
+"""Requests in work, except health checks and those that stay open."""
 
 MAX_BYTES = 64 << 20
 """Request bodies being read and record batches being answered, together."""
+
+
+MAX_STREAMS = 256
+"""Requests that stay open to write records."""
+
+MAX_STREAM_BYTES = 64 << 20
+"""Read from all of them together and not answered yet; further reading waits."""
+
+MAX_TAILS = 1_000
+"""Requests that stay open to be told of new records."""
+
+
+class Room:
+    """Bytes that many share and wait for, first come first served. Whoever holds some gives them
+    back in bounded time, whatever others do."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._used = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, size: int) -> None:
+        """More than everything is let in alone: it could never be had otherwise."""
+        if not self._waiting and self._fits(size):
+            self._used += size
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (size, turn)
+        self._waiting.append(entry)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back(size)
+            else:
+                self._waiting.remove(entry)
+                self._admit()
+            raise
+
+    def give_back(self, size: int) -> None:
+        self._used -= size
+        self._admit()
+
+    def _fits(self, size: int) -> bool:
+        return not self._used or self._used + size <= self._limit
+
+    def _admit(self) -> None:
+        while self._waiting and self._fits(self._waiting[0][0]):
+            size, turn = self._waiting.popleft()
+            self._used += size
+            turn.set_result(None)
 
 
 class Admission:
@@ -22,6 +75,31 @@ class Admission:
         self._max_bytes = max_bytes
         self._requests = 0
         self._bytes = 0
+        self._streams = 0
+        self._tails = 0
+        self.stream_bytes = Room(MAX_STREAM_BYTES)
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Raises ApiError 503 when as many as allowed write."""
+        if self._streams >= MAX_STREAMS:
+            raise _busy(f"{self._streams} requests write")
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
+
+    @contextmanager
+    def tail(self) -> Iterator[None]:
+        """Raises ApiError 503 when as many as allowed follow topics."""
+        if self._tails >= MAX_TAILS:
+            raise _busy(f"{self._tails} readers follow topics")
+        self._tails += 1
+        try:
+            yield
+        finally:
+            self._tails -= 1
 
     @contextmanager
     def request(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from ...wire.records import (
     decode_records,
     encode_batch,
 )
-from .records_in import RecordIn
+from .records_in import Producer, RecordIn
 
 MAX_UNPACKED_BYTES = 64 << 20
 """What one compressed batch may become; a small bomb must not fill the node's memory."""
@@ -42,18 +42,15 @@ class FetchedRecords:
     records: list[RecordOut] = field(default_factory=list)
 
 
-def encode(records: Sequence[RecordIn], now_ms: int) -> bytearray:
-    """One uncompressed batch; records without a timestamp are of now."""
+def encode(records: Sequence[RecordIn], producer: Producer | None = None) -> bytearray:
+    """One uncompressed batch."""
+    if producer is None:
+        return encode_batch(records)
     return encode_batch(
-        [
-            Record(
-                key=record.key,
-                value=record.value,
-                headers=record.headers,
-                timestamp=now_ms if record.timestamp_ms is None else record.timestamp_ms,
-            )
-            for record in records
-        ]
+        records,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=producer.base_sequence,
     )
 
 

@@ -13,21 +13,21 @@ import orjson
 from aiohttp import web
 
 from ...metadata.image import TopicImage
-from ...seam import frozen, offload
+from ...seam import frozen
 from ...wire import Records, WireError
 from ...wire.compression import CompressionUnavailable
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest
 from . import query
 from .batches import FetchedRecords, decode, joined
-from .bodies import OFFLOAD_BYTES
+from .bodies import worked
 from .encodings import Encoding
 from .errors import ApiError, from_kafka, no_partition
 from .guards import json_response
 from .keys import ADMISSION, LEADERS, NODE
 from .leaders import Leaders
 from .ports import HttpNode
-from .produce import NDJSON_TYPE
+from .produce_lines import NDJSON_TYPE
 from .records_out import OutEncodings, record_document
 from .topics import existing_topic
 
@@ -220,9 +220,7 @@ async def _fetch_once(
 async def _decoded(records: Records, offset: int) -> FetchedRecords:
     data = joined(records)
     try:
-        if len(data) <= OFFLOAD_BYTES:
-            return decode(data, offset)
-        return await offload(lambda: decode(data, offset))
+        return await worked(len(data), lambda: decode(data, offset))
     except CompressionUnavailable as error:
         raise ApiError(
             501,

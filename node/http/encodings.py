@@ -10,7 +10,7 @@ base64    a JSON string of base64                    the string
 ========  =========================================  ==========================
 
 null is a null key, or a tombstone, in every encoding. Bytes that the wanted encoding cannot say
-come out as base64, and the record says so.
+come out as base64, and the record says so: JSON text with line breaks among them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 
 from .errors import ApiError
+from .strict_json import same_text
 
 
 class Encoding(StrEnum):
@@ -45,7 +46,10 @@ def to_bytes(value: Any, encoding: Encoding, *, record: int, field: str) -> byte
     if value is None:
         return None
     if encoding is Encoding.JSON:
-        return orjson.dumps(value)
+        try:
+            return orjson.dumps(value)
+        except orjson.JSONEncodeError:
+            raise ApiError(422, f"record {record}: {field} is nested too deeply") from None
     if not isinstance(value, str):
         raise ApiError(
             422,
@@ -67,8 +71,8 @@ def from_bytes(data: bytes | None, encoding: Encoding) -> tuple[Any, Encoding]:
     try:
         if encoding is Encoding.STRING:
             return data.decode("utf-8"), encoding
-        if encoding is Encoding.JSON:
-            return orjson.loads(data), encoding
-    except ValueError:
-        pass  # UnicodeDecodeError and JSONDecodeError alike
+        if encoding is Encoding.JSON and (text := same_text(data)) is not None:
+            return text, encoding
+    except UnicodeDecodeError:
+        pass
     return base64.b64encode(data).decode("ascii"), Encoding.BASE64

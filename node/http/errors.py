@@ -42,6 +42,18 @@ class ApiError(Exception):
         self.hint = hint
         self.outcome_unknown = outcome_unknown
 
+    def with_unknown_outcome(self) -> ApiError:
+        """The same, of a request that an earlier attempt may have carried out."""
+        return ApiError(
+            self.status,
+            self.message,
+            error_code=self.error_code,
+            kafka_error=self.kafka_error,
+            retriable=self.retriable,
+            hint=_WRITTEN_PERHAPS,
+            outcome_unknown=True,
+        )
+
     def document(self) -> dict[str, Any]:
         document: dict[str, Any] = {
             "error_code": self.error_code,
@@ -111,6 +123,20 @@ _MAPPINGS: dict[ErrorCode, _Mapping] = {
     K.NOT_COORDINATOR: _Mapping(503, 50302, "the coordinator is changing"),
     K.COORDINATOR_NOT_AVAILABLE: _Mapping(503, 50302, "the coordinator is changing"),
     K.COORDINATOR_LOAD_IN_PROGRESS: _Mapping(503, 50302, "the coordinator is reading its log"),
+    K.OUT_OF_ORDER_SEQUENCE_NUMBER: _Mapping(
+        409, 409, "a batch before this one is missing: send the producer's batches in order"
+    ),
+    K.DUPLICATE_SEQUENCE_NUMBER: _Mapping(
+        409, 409, "repeat a batch as it was, and no further back than five batches"
+    ),
+    K.INVALID_PRODUCER_EPOCH: _Mapping(
+        409, 409, "a newer epoch of this producer writes: POST /api/v1/producers gives a new id"
+    ),
+    K.ELECTION_NOT_NEEDED: _Mapping(409, 409),
+    K.PREFERRED_LEADER_NOT_AVAILABLE: _Mapping(
+        503, 50302, "the first replica is not alive or not in sync"
+    ),
+    K.THROTTLING_QUOTA_EXCEEDED: _Mapping(429, 42901),
 }
 
 
@@ -134,6 +160,10 @@ def from_kafka(code: int, message: str | None = None, *, writes: bool = False) -
         hint=_WRITTEN_PERHAPS if outcome_unknown else mapping.hint,
         outcome_unknown=outcome_unknown,
     )
+
+
+def no_topic(name: str) -> ApiError:
+    return from_kafka(K.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name[:249]!r}")
 
 
 def no_partition(topic: str, partition: int, partitions: int) -> ApiError:

@@ -8,9 +8,11 @@ from aiohttp import web
 
 from .admission import Admission
 from .leaders import Leaders
+from .open_requests import OpenRequests
 from .ports import HttpNode
 
 LEADERS = web.AppKey("leaders", Leaders)
 NODE = web.AppKey("node", HttpNode)
 RNG = web.AppKey("rng", Random)
 ADMISSION = web.AppKey("admission", Admission)
+OPEN = web.AppKey("open", OpenRequests)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
+
+from ...metadata.image import NO_LEADER, TopicImage
 
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
@@ -28,14 +31,24 @@ def murmur2(data: bytes) -> int:
 class Partitioner:
     """For one request: keyed records by hash, the others together in one partition.
 
-    Keyless records stick together so that they travel as one batch; each request draws anew among
-    the partitions that have a leader.
+    Keyless records stick together so that they travel as one batch; each request, and each turn of
+    one that goes on for long, draws anew among the partitions that have a leader.
     """
 
-    def __init__(self, partitions: int, with_leader: list[int], rng: Random) -> None:
+    def __init__(self, partitions: int, with_leader: Sequence[int], rng: Random) -> None:
         self._partitions = partitions
-        choices = with_leader or list(range(partitions))
-        self._sticky = choices[rng.randrange(len(choices))]
+        self._choices = with_leader or range(partitions)
+        self._rng = rng
+        self.turn()
+
+    @classmethod
+    def of(cls, topic: TopicImage, rng: Random) -> Partitioner:
+        with_leader = [p.partition for p in topic.partitions if p.leader != NO_LEADER]
+        return cls(len(topic.partitions), with_leader, rng)
+
+    def turn(self) -> None:
+        """The keyless records that come now may go elsewhere than those before."""
+        self._sticky = self._choices[self._rng.randrange(len(self._choices))]
 
     def partition_for(self, key: bytes | None) -> int:
         if key is None:

@@ -1,51 +1,66 @@
-"""POST /api/v1/topics/{topic}/records: records in, offsets out. Any node takes them; each batch
-goes on to its partition's leader."""
+"""POST /api/v1/topics/{topic}/records: records in, offsets out. Any node takes them.
+
+A JSON document is one request and one answer; lines of JSON are answered while the request is open
+(`produce_lines`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
 from aiohttp import web
 
 from ...metadata.image import TopicImage
-from . import query
 from .bodies import body_size_bound, read_body, require_type, worked
 from .encodings import Encoding
 from .errors import ApiError
 from .guards import JSON_TYPE, json_response
 from .keys import ADMISSION, LEADERS, NODE, RNG
-from .records_in import RecordEncodings, RecordIn, from_json, from_lines
+from .produce_lines import NDJSON_TYPE, produce_lines
+from .records_in import RecordEncodings, RecordIn, from_json
 from .topics import existing_topic
-from .writing import Batch, Outcome, assigned, encoded, send, stored_timestamp
+from .verdicts import json_line, record_verdict
+from .writing import Batch, Outcome, assigned, encoded, send
 
-NDJSON_TYPE = "application/x-ndjson"
 ACKS = {"all": -1, "-1": -1, "1": 1}
 """acks=0 would leave nothing to answer."""
 
 
-async def produce_records(request: web.Request) -> web.Response:
+async def produce_records(request: web.Request) -> web.StreamResponse:
     """200: all written; 207: some were; else the first error. Each record has its own verdict, in
     the order of the request."""
-    query.refuse_unknown(request.query, "key_encoding", "value_encoding", "header_encoding", "acks")
     acks = ACKS.get(request.query.get("acks", "all"))
     if acks is None:
         raise ApiError(400, "acks takes all or 1")
     encodings = _encodings(request.query)
     media_type = require_type(request, JSON_TYPE, NDJSON_TYPE)
+    if media_type == NDJSON_TYPE:
+        topic = existing_topic(request.app[NODE], request.match_info["topic"])
+        return await produce_lines(request, topic, acks, encodings)
+    return await _produce_document(request, acks, encodings)
+
+
+async def _produce_document(
+    request: web.Request, acks: int, encodings: RecordEncodings
+) -> web.Response:
     node = request.app[NODE]
     # The body, its parsed form and the encoded batches live side by side for a moment.
     with request.app[ADMISSION].memory(3 * body_size_bound(request)):
         body = await read_body(request)
         topic = existing_topic(node, request.match_info["topic"])
-        parse = from_lines if media_type == NDJSON_TYPE else from_json
-        records = await worked(len(body), lambda: parse(body, encodings))
-        by_partition = assigned(topic, records, request.app[RNG])
         now_ms = node.now_ms()
-        batches = await worked(len(body), lambda: encoded(records, by_partition, now_ms))
+        found = await worked(len(body), lambda: from_json(body, encodings, now_ms))
+        by_partition = assigned(topic, found.records, request.app[RNG])
+        batches = await worked(
+            len(body), lambda: encoded(found.records, by_partition, found.producer)
+        )
         outcomes = await send(node, request.app[LEADERS], topic, batches, acks)
-    return _answer(request, topic, records, batches, outcomes, now_ms)
+        wants_lines = NDJSON_TYPE in request.headers.get("Accept", "")
+        return await worked(
+            len(body),
+            lambda: _answer(topic, found.records, batches, outcomes, lines=wants_lines),
+        )
 
 
 def _encodings(parameters: Mapping[str, str]) -> RecordEncodings:
@@ -56,37 +71,26 @@ def _encodings(parameters: Mapping[str, str]) -> RecordEncodings:
 
 
 def _answer(
-    request: web.Request,
     topic: TopicImage,
     records: Sequence[RecordIn],
     batches: Sequence[Batch],
     outcomes: Mapping[int, Outcome],
-    now_ms: int,
+    *,
+    lines: bool,
 ) -> web.Response:
     verdicts: list[dict[str, Any]] = [{}] * len(records)
     for batch in batches:
         outcome = outcomes[batch.partition]
         for place, position in enumerate(batch.positions):
-            verdicts[position] = _verdict(
-                batch.partition, place, outcome, records[position], now_ms
-            )
+            verdicts[position] = record_verdict(outcome, batch.partition, place, records[position])
     errors = [outcome for outcome in outcomes.values() if isinstance(outcome, ApiError)]
     status = 207 if errors else 200
     if len(errors) == len(outcomes):
         status = errors[0].status
-    if NDJSON_TYPE in request.headers.get("Accept", ""):
-        lines = b"\n".join(orjson.dumps(verdict) for verdict in verdicts) + b"\n"
-        return web.Response(body=lines, status=status, content_type=NDJSON_TYPE)
+    if lines:
+        body = b"".join(map(json_line, verdicts))
+        return web.Response(body=body, status=status, content_type=NDJSON_TYPE)
     document: dict[str, Any] = {"topic": topic.name, "records": verdicts}
     if errors:
         document = {**errors[0].document(), **document}
     return json_response(document, status=status)
-
-
-def _verdict(
-    partition: int, place: int, outcome: Outcome, record: RecordIn, now_ms: int
-) -> dict[str, Any]:
-    if isinstance(outcome, ApiError):
-        return {"partition": partition, **outcome.document()}
-    timestamp = stored_timestamp(outcome, record, now_ms)
-    return {"partition": partition, "offset": outcome.base_offset + place, "timestamp": timestamp}

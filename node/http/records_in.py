@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ...seam import frozen
 from .encodings import Encoding, to_bytes
 from .errors import ApiError
+from .strict_json import NotJson, exact, flat_object
 
 _RECORD_KEYS = frozenset({"key", "value", "headers", "partition", "timestamp"})
+_INT16_MAX = 2**15 - 1
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
 
 
-@frozen
-class RecordIn:
-    """One record as bytes, on its way to a partition."""
+class RecordIn(NamedTuple):
+    """One record as bytes, on its way to a partition; `wire.records.encode_batch` takes it.
+
+    A tuple, since there are a hundred thousand of them a second.
+    """
 
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
-    partition: int | None
+    timestamp: int
+    """Unix milliseconds; those of its arrival when it brought none."""
+    partition: int | None = None
     """None: the partitioner chooses."""
-    timestamp_ms: int | None
-    """None: now."""
 
 
 @frozen
@@ -34,69 +37,164 @@ class RecordEncodings:
     value: Encoding = Encoding.STRING
     header: Encoding = Encoding.STRING
 
+    @property
+    def any_json(self) -> bool:
+        return Encoding.JSON in (self.key, self.value, self.header)
 
-def from_json(body: bytes, encodings: RecordEncodings) -> list[RecordIn]:
+
+@frozen
+class Producer:
+    """Who sends a batch, so that the log recognises its repetition (KIP-98)."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    """Of the batch's first record; counts the producer's records in this partition from 0 and goes
+    on at 0 after 2^31 - 1."""
+
+
+@frozen
+class RecordsIn:
+    """The records of one document: of a whole body, or of one line that is a batch."""
+
+    records: list[RecordIn]
+    producer: Producer | None = None
+    """All records are one batch of its then, and all of one partition."""
+
+
+def from_json(body: bytes, encodings: RecordEncodings, now_ms: int) -> RecordsIn:
     """`{"records": [{"key", "value", "headers", "partition", "timestamp"}, ...]}`.
 
-    `key_encoding`, `value_encoding` and `header_encoding` may stand beside `records`.
+    Beside `records` may stand `key_encoding`, `value_encoding` and `header_encoding`; a `partition`
+    for those that name none; and `producer_id`, `producer_epoch` and `base_sequence`.
+
+    Raises ApiError 400 or 422.
     """
-    document = _parsed(body, "the body")
+    document = _parsed(body, "the body", exact)
     if not isinstance(document, dict):
-        raise ApiError(400, 'the body is no JSON object with "records"')
-    unknown = sorted(document.keys() - {"records", *_ENCODING_KEYS})
-    if unknown:
-        raise ApiError(422, f"unknown key {unknown[0]!r} in the body")
-    encodings = RecordEncodings(
-        **{
-            field: Encoding.named(str(document[name]), name) if name in document else default
-            for name, field, default in (
-                ("key_encoding", "key", encodings.key),
-                ("value_encoding", "value", encodings.value),
-                ("header_encoding", "header", encodings.header),
-            )
-        }
-    )
-    records = document.get("records")
-    if records is None:
-        raise ApiError(422, '"records" is missing')
-    if not isinstance(records, list):
-        raise ApiError(400, '"records" is no array')
-    return _records(records, encodings)
+        raise ApiError(422, 'the body is no JSON object with "records"')
+    return from_document(document, encodings, now_ms, what="the body")
 
 
 _ENCODING_KEYS = ("key_encoding", "value_encoding", "header_encoding")
+_PRODUCER_KEYS = ("producer_id", "producer_epoch", "base_sequence")
+_DOCUMENT_KEYS = frozenset({"records", "partition", *_ENCODING_KEYS, *_PRODUCER_KEYS})
 
 
-def from_lines(body: bytes, encodings: RecordEncodings) -> list[RecordIn]:
-    """A line of JSON per record (NDJSON); empty lines are skipped."""
-    lines = [line for line in body.split(b"\n") if line.strip()]
-    return _records(
-        [_parsed(line, f"line {number}") for number, line in enumerate(lines, 1)], encodings
-    )
-
-
-def _records(items: list[Any], encodings: RecordEncodings) -> list[RecordIn]:
+def from_document(
+    document: dict[str, Any], encodings: RecordEncodings, now_ms: int, *, what: str
+) -> RecordsIn:
+    unknown = sorted(document.keys() - _DOCUMENT_KEYS)
+    if unknown:
+        raise ApiError(422, f"unknown key {unknown[0]!r} in {what}")
+    encodings = _encodings(document, encodings)
+    items = document.get("records")
+    if items is None:
+        raise ApiError(422, '"records" is missing')
+    if not isinstance(items, list):
+        raise ApiError(422, '"records" is no array')
     if not items:
-        raise ApiError(422, "there are no records in the body")
-    return [_record(item, number, encodings) for number, item in enumerate(items)]
+        raise ApiError(422, f"there are no records in {what}")
+    records = [record_in(item, n, encodings, now_ms) for n, item in enumerate(items)]
+    partition = _integer(document.get("partition"), "partition", _INT32_MAX)
+    if partition is not None:
+        records = [_placed(record, n, partition) for n, record in enumerate(records)]
+    producer = _producer(document)
+    if producer is not None and partition is None:
+        raise ApiError(
+            422,
+            '"partition" is missing',
+            hint="sequences count the records of a producer in one partition",
+        )
+    return RecordsIn(records, producer)
 
 
-def _record(item: Any, number: int, encodings: RecordEncodings) -> RecordIn:
-    if not isinstance(item, dict):
+def line_of(
+    line: bytes, number: int, encodings: RecordEncodings, now_ms: int
+) -> RecordIn | RecordsIn:
+    """A line that is a record, or one that holds `records` and is a batch."""
+    parse = exact if encodings.any_json else flat_object
+    document = _parsed(line, f"line {number}", parse)
+    if type(document) is dict and "records" in document:
+        batch = from_document(document, encodings, now_ms, what=f"line {number}")
+        if "partition" not in document:
+            raise ApiError(422, f'line {number} is a batch without "partition"')
+        return batch
+    return record_in(document, number, encodings, now_ms)
+
+
+def record_in(item: Any, number: int, encodings: RecordEncodings, now_ms: int) -> RecordIn:
+    """Raises ApiError 422 naming the record."""
+    if type(item) is not dict:
         raise ApiError(422, f"record {number} is no JSON object")
     if not _RECORD_KEYS.issuperset(item):
         unknown = sorted(item.keys() - _RECORD_KEYS)
         raise ApiError(422, f"record {number}: unknown key {unknown[0]!r}")
-    if "value" not in item:
+    try:
+        value = item["value"]
+    except KeyError:
         # A forgotten value must not become a tombstone.
-        raise ApiError(422, f'record {number} has no "value"', hint="null makes a tombstone")
+        raise ApiError(
+            422, f'record {number} has no "value"', hint="null makes a tombstone"
+        ) from None
+    if type(value) is str and encodings.value is Encoding.STRING:
+        data: bytes | None = value.encode()
+    else:
+        data = to_bytes(value, encodings.value, record=number, field="value")
+    if len(item) == 1:
+        return RecordIn(None, data, (), now_ms)
+    key = item.get("key")
+    timestamp = _integer(item.get("timestamp"), f"record {number}: timestamp", _INT64_MAX)
     return RecordIn(
-        key=to_bytes(item.get("key"), encodings.key, record=number, field="key"),
-        value=to_bytes(item["value"], encodings.value, record=number, field="value"),
-        headers=_headers(item.get("headers"), number, encodings.header),
-        partition=_integer(item.get("partition"), f"record {number}: partition", _INT32_MAX),
-        timestamp_ms=_integer(item.get("timestamp"), f"record {number}: timestamp", _INT64_MAX),
+        None if key is None else to_bytes(key, encodings.key, record=number, field="key"),
+        data,
+        _headers(item.get("headers"), number, encodings.header),
+        now_ms if timestamp is None else timestamp,
+        _integer(item.get("partition"), f"record {number}: partition", _INT32_MAX),
     )
+
+
+def _placed(record: RecordIn, number: int, partition: int) -> RecordIn:
+    if record.partition not in (None, partition):
+        raise ApiError(
+            422, f"record {number} is of partition {record.partition}, all of them of {partition}"
+        )
+    return record._replace(partition=partition)
+
+
+def _encodings(document: dict[str, Any], default: RecordEncodings) -> RecordEncodings:
+    def named(name: str, otherwise: Encoding) -> Encoding:
+        if name not in document:
+            return otherwise
+        try:
+            return Encoding.named(document[name], name)
+        except ApiError as error:
+            raise ApiError(422, error.message) from None
+
+    if not document.keys() & _ENCODING_KEYS:
+        return default
+    return RecordEncodings(
+        key=named("key_encoding", default.key),
+        value=named("value_encoding", default.value),
+        header=named("header_encoding", default.header),
+    )
+
+
+def _producer(document: dict[str, Any]) -> Producer | None:
+    given = [document.get(name) for name in _PRODUCER_KEYS]
+    if given == [None, None, None]:
+        return None
+    numbers = [
+        _integer(value, name, largest)
+        for value, name, largest in zip(
+            given, _PRODUCER_KEYS, (_INT64_MAX, _INT16_MAX, _INT32_MAX), strict=True
+        )
+    ]
+    producer_id, producer_epoch, base_sequence = numbers
+    if producer_id is None or producer_epoch is None or base_sequence is None:
+        missing = _PRODUCER_KEYS[numbers.index(None)]
+        raise ApiError(422, f'"{missing}" is missing', hint=", ".join(_PRODUCER_KEYS))
+    return Producer(producer_id, producer_epoch, base_sequence)
 
 
 def _headers(items: Any, number: int, encoding: Encoding) -> tuple[tuple[str, bytes | None], ...]:
@@ -114,6 +212,8 @@ def _headers(items: Any, number: int, encoding: Encoding) -> tuple[tuple[str, by
 def _header(item: Any, number: int, encoding: Encoding) -> tuple[str, bytes | None]:
     if not isinstance(item, dict) or not isinstance(item.get("key"), str):
         raise ApiError(422, f'record {number}: a header is no object with a string "key"')
+    if unknown := sorted(item.keys() - {"key", "value"}):
+        raise ApiError(422, f"record {number}: a header has the unknown key {unknown[0]!r}")
     return item["key"], to_bytes(item.get("value"), encoding, record=number, field="header")
 
 
@@ -125,8 +225,13 @@ def _integer(value: Any, what: str, largest: int) -> int | None:
     return value
 
 
-def _parsed(text: bytes, what: str) -> Any:
+def _parsed(text: bytes, what: str, parse: Any) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise ApiError(400, f"{what} is no valid JSON: {error}") from None
+        return parse(text)
+    except NotJson as error:
+        raise ApiError(400, f"{what} {error}") from None
+
+
+def total_bytes(records: Sequence[RecordIn]) -> int:
+    """About what they take in a batch."""
+    return sum(len(record.key or b"") + len(record.value or b"") + 16 for record in records)

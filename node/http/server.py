@@ -12,11 +12,12 @@ from . import consume, groups, health, metrics, produce, quorum, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
-from .keys import ADMISSION, LEADERS, NODE, RNG
+from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
 from .leaders import LEADER_SECONDS, Leaders
+from .open_requests import OpenRequests
 from .ports import HttpNode
 
-MAX_CONNECTIONS = 1024
+MAX_CONNECTIONS = 2048
 KEEPALIVE_SECONDS = 75.0
 STOP_SECONDS = 2.0
 """How long requests in work may take to finish when the node stops; long polls are cut."""
@@ -38,6 +39,8 @@ def application(
     app[RNG] = rng
     app[LEADERS] = Leaders(node, patience_seconds=leader_seconds)
     app[ADMISSION] = Admission()
+    app[OPEN] = OpenRequests()
+    app.on_shutdown.append(_end_open_requests)
     app.add_routes(
         [
             web.get("/healthz", health.healthz),
@@ -60,6 +63,10 @@ def application(
         ]
     )
     return app
+
+
+async def _end_open_requests(app: web.Application) -> None:
+    app[OPEN].stop()
 
 
 class HttpServer:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
-from ...metadata.image import NO_LEADER, TopicImage
+from ...metadata.image import TopicImage
 from ...seam import frozen
 from ...wire import Buffer, ErrorCode
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
@@ -15,9 +16,11 @@ from .errors import ApiError, answer_lost, from_kafka, no_partition, node_unreac
 from .leaders import Leaders
 from .partitioner import Partitioner
 from .ports import AnswerLost, HttpNode, Unreachable
-from .records_in import RecordIn
+from .records_in import Producer, RecordIn
 
 PRODUCE_SECONDS = 30.0
+"""From the first attempt to the last answer."""
+
 RESEND_PAUSE_S = 0.05
 
 
@@ -26,12 +29,14 @@ class Batch:
     """The records of one partition; `positions` are their places in the request."""
 
     partition: int
-    positions: list[int]
+    positions: Sequence[int]
     encoded: Buffer
+    repeatable: bool = False
+    """The log recognises its repetition (it has a producer id), so that it may be sent again even
+    when it may have been written."""
 
 
-@frozen
-class Written:
+class Written(NamedTuple):
     """Where the first record of a batch stands."""
 
     base_offset: int
@@ -43,29 +48,36 @@ Outcome = Written | ApiError
 
 
 def assigned(topic: TopicImage, records: Sequence[RecordIn], rng: Random) -> dict[int, list[int]]:
-    """Positions of the records by partition."""
-    count = len(topic.partitions)
-    with_leader = [p.partition for p in topic.partitions if p.leader != NO_LEADER]
-    partitioner = Partitioner(count, with_leader, rng)
+    """Positions of the records by partition. Raises ApiError 404."""
+    partitioner = Partitioner.of(topic, rng)
     by_partition: dict[int, list[int]] = {}
     for position, record in enumerate(records):
-        partition = record.partition
-        if partition is None:
-            partition = partitioner.partition_for(record.key)
-        elif partition >= count:
-            raise no_partition(topic.name, partition, count)
-        by_partition.setdefault(partition, []).append(position)
+        by_partition.setdefault(partition_of(topic, record, partitioner), []).append(position)
     return by_partition
 
 
+def partition_of(topic: TopicImage, record: RecordIn, partitioner: Partitioner) -> int:
+    """Raises ApiError 404 when the record names one that is not there."""
+    partition = record.partition
+    if partition is None:
+        return partitioner.partition_for(record.key)
+    if partition >= len(topic.partitions):
+        raise no_partition(topic.name, partition, len(topic.partitions))
+    return partition
+
+
 def encoded(
-    records: Sequence[RecordIn], by_partition: Mapping[int, list[int]], now_ms: int
+    records: Sequence[RecordIn],
+    by_partition: Mapping[int, Sequence[int]],
+    producer: Producer | None = None,
 ) -> list[Batch]:
+    """One batch for each partition."""
     return [
         Batch(
             partition,
             positions,
-            encode([records[position] for position in positions], now_ms),
+            encode([records[position] for position in positions], producer),
+            repeatable=producer is not None,
         )
         for partition, positions in by_partition.items()
     ]
@@ -74,12 +86,14 @@ def encoded(
 async def send(
     node: HttpNode, leaders: Leaders, topic: TopicImage, batches: Sequence[Batch], acks: int
 ) -> dict[int, Outcome]:
-    """What became of each partition's batch. Leaders are asked side by side, each once.
+    """What became of each partition's batch. Leaders are asked side by side.
 
-    A batch that did not leave this node is sent again while there is time; any other answer is
-    final.
+    A batch that did not leave this node, or whose repetition the log recognises, is sent again
+    while there is time; any other answer is final. The topic goes by its id, so nothing is written
+    into another one that took its name meanwhile.
     """
-    deadline = asyncio.get_running_loop().time() + PRODUCE_SECONDS
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PRODUCE_SECONDS
     give_up_at = leaders.give_up_at()
     outcomes: dict[int, Outcome] = {}
     left = list(batches)
@@ -89,27 +103,38 @@ async def send(
             try:
                 leader = await leaders.for_writing(topic.name, batch.partition, give_up_at)
             except ApiError as error:
-                outcomes[batch.partition] = error
+                _note(outcomes, batch.partition, error)
             else:
                 by_leader.setdefault(leader, []).append(batch)
-        answers = await asyncio.gather(
-            *(_ask(node, leader, topic, own, acks, deadline) for leader, own in by_leader.items())
-        )
-        for answer in answers:
-            outcomes.update(answer)
-        # Not sent: the leader refused the connection, and another one will be elected.
-        again = asyncio.get_running_loop().time() < give_up_at
-        left = [b for b in left if again and _was_not_sent(outcomes[b.partition])]
-        await asyncio.sleep(RESEND_PAUSE_S if left else 0)
+        asked = [
+            _ask(node, leader, topic, own, acks, deadline) for leader, own in by_leader.items()
+        ]
+        # The usual single leader costs no task.
+        for answer in [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked):
+            for partition, outcome in answer.items():
+                _note(outcomes, partition, outcome)
+        again = loop.time() < give_up_at
+        left = [b for b in left if again and _may_be_sent_again(b, outcomes[b.partition])]
+        if left:
+            await asyncio.sleep(RESEND_PAUSE_S)
     return outcomes
 
 
-def _was_not_sent(outcome: Outcome) -> bool:
-    return (
-        isinstance(outcome, ApiError)
-        and outcome.kafka_error is ErrorCode.BROKER_NOT_AVAILABLE
-        and not outcome.outcome_unknown
-    )
+def _note(outcomes: dict[int, Outcome], partition: int, outcome: Outcome) -> None:
+    """What an earlier attempt may have written, a later one that was refused does not take back."""
+    before = outcomes.get(partition)
+    if isinstance(before, ApiError) and before.outcome_unknown and isinstance(outcome, ApiError):
+        outcome = outcome.with_unknown_outcome()
+    outcomes[partition] = outcome
+
+
+def _may_be_sent_again(batch: Batch, outcome: Outcome) -> bool:
+    if not isinstance(outcome, ApiError):
+        return False
+    if outcome.outcome_unknown:
+        return batch.repeatable
+    # The leader refused the connection, and another one will be elected.
+    return outcome.kafka_error is ErrorCode.BROKER_NOT_AVAILABLE
 
 
 async def _ask(
@@ -153,8 +178,7 @@ def _outcomes(response: ProduceResponse) -> dict[int, Outcome]:
     }
 
 
-def stored_timestamp(written: Written, record: RecordIn, now_ms: int) -> int:
+def stored_timestamp(written: Written, record: RecordIn) -> int:
     """The record's own, or the leader's in a topic of append times."""
-    if written.log_append_time_ms >= 0:
-        return written.log_append_time_ms
-    return now_ms if record.timestamp_ms is None else record.timestamp_ms
+    appended = written.log_append_time_ms
+    return appended if appended >= 0 else record.timestamp

@@ -1,0 +1,67 @@
+"""An answer that is written piece by piece, to a client that may be slow or gone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+SLOW_READER_SECONDS = 20.0
+"""A client that takes nothing for so long is cut off. Until then it costs what the socket and
+aiohttp hold (about 64 KiB) and one piece."""
+
+
+class ClientGone(Exception):
+    """It closed the connection, or was cut off because it did not read."""
+
+
+class OpenResponse:
+    """Status 200 and a stream of pieces."""
+
+    def __init__(
+        self,
+        request: web.Request,
+        content_type: str,
+        *,
+        slow_reader_seconds: float = SLOW_READER_SECONDS,
+    ) -> None:
+        self._request = request
+        self._patience = slow_reader_seconds
+        self.response = web.StreamResponse(
+            headers={
+                "Content-Type": content_type,
+                "Cache-Control": "no-store",
+                # Reverse proxies would collect what should be seen at once.
+                "X-Accel-Buffering": "no",
+            }
+        )
+
+    async def start(self) -> None:
+        await self.response.prepare(self._request)
+
+    async def send(self, piece: bytes) -> None:
+        """Returns when the next piece may come. Raises ClientGone."""
+        try:
+            async with asyncio.timeout(self._patience):
+                await self.response.write(piece)
+        except TimeoutError:
+            self.cut()
+            raise ClientGone(f"nothing was read for {self._patience:.0f} s") from None
+        except OSError as error:
+            raise ClientGone(str(error)) from error
+
+    async def finish(self) -> None:
+        """Raises ClientGone."""
+        try:
+            async with asyncio.timeout(self._patience):
+                await self.response.write_eof()
+        except TimeoutError:
+            self.cut()
+            raise ClientGone("the end was not read") from None
+        except OSError as error:
+            raise ClientGone(str(error)) from error
+
+    def cut(self) -> None:
+        """Without a proper end, so that what was sent is not taken for everything."""
+        if self._request.transport is not None:
+            self._request.transport.abort()
