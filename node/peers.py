@@ -48,10 +48,19 @@ class InternodePeer:
         return self._lost is not None
 
     async def request(
-        self, api_key: ApiKey, version: int, request: object, deadline: float
+        self,
+        api_key: ApiKey,
+        version: int,
+        request: object,
+        deadline: float,
+        *,
+        client_id: str = INTERNODE_CLIENT_ID,
     ) -> object:
         """The decoded response; `deadline` is the loop's time. Raises PeerLost."""
-        return (await self.ask(api_key, version, cast(Message, request), deadline)).response
+        answer = await self.ask(
+            api_key, version, cast(Message, request), deadline, client_id=client_id
+        )
+        return answer.response
 
     async def ask(
         self,
@@ -60,6 +69,7 @@ class InternodePeer:
         request: Message,
         deadline: float,
         origin: Origin | None = None,
+        client_id: str = INTERNODE_CLIENT_ID,
     ) -> ControllerAnswer[Message]:
         """The response with the metadata index it depends on. Raises PeerLost."""
         if self._lost is not None:
@@ -70,7 +80,7 @@ class InternodePeer:
             api_key=api_key,
             api_version=version,
             correlation_id=self._next_correlation,
-            client_id=INTERNODE_CLIENT_ID,
+            client_id=client_id,
         )
         self._next_correlation = (self._next_correlation + 1) & 0x7FFF_FFFF
         loop = asyncio.get_running_loop()

@@ -429,9 +429,12 @@ class Node:
     async def _start_http(self, address: Address) -> None:
         from .http import start_http
         from .http.adapter import NodeForHttp
-        from .http.forwarding import Forwarder
+        from .http.forwarding import MAX_CALLS, Forwarder
 
-        self._http_forwarder = Forwarder(self.peers)
+        self._http_forwarders = [
+            Forwarder(self.peers),
+            Forwarder(self.peers, max_channels=MAX_CALLS),
+        ]
         node = NodeForHttp(
             node_id=self.config.node_id,
             max_message_bytes=self.config.number("message.max.bytes"),
@@ -442,8 +445,10 @@ class Node:
             replicas=self.replicas,
             groups=self.groups,
             controller=self.controller_client(),
-            forwarder=self._http_forwarder,
+            forwarder=self._http_forwarders[0],
             loop_lag=self.loop_lag,
+            services=self.services,
+            callers=self._http_forwarders[1],
         )
         if self._http_placeholder is not None:
             self._http_placeholder.close()
@@ -455,8 +460,9 @@ class Node:
 
     async def _stop_http(self) -> None:
         if self._http is not None:
-            self._http_forwarder.close()
             await self._http.stop()
+            for forwarder in self._http_forwarders:
+                forwarder.close()
 
     async def _leave(self, lifecycle: BrokerLifecycle) -> None:
         loop = asyncio.get_running_loop()

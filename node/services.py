@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ..groups import GroupCoordinator
@@ -36,6 +37,8 @@ class Services:
     known_brokers: KnownBrokers
     producer_ids: ProducerIds
     topic_creation: TopicCreation
+    http_calls: Callable[[bytes], Awaitable[bytes]] | None = None
+    """What other nodes' HTTP clients want of this one; None while HTTP is not served."""
 
     @property
     def image(self) -> ClusterImage:

@@ -117,8 +117,11 @@ INTERNODE_APIS: Mapping[ApiKey, Served] = _table(
             CLIENT_APIS[ApiKey.OFFSET_FETCH],
             CLIENT_APIS[ApiKey.OFFSET_COMMIT],
             CLIENT_APIS[ApiKey.DELETE_GROUPS],
+            CLIENT_APIS[ApiKey.CONSUMER_GROUP_HEARTBEAT],
+            CLIENT_APIS[ApiKey.DESCRIBE_CONFIGS],
         )
     ),
+    Served(ApiKey.ENVELOPE, 0, 0, "envelope", may_start_behind=_ANYTHING, ends_with_client=True),
     *(_for_controller(key) for key in METHODS),
 )
 """What the other nodes may ask (RULES B5)."""

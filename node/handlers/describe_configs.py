@@ -37,6 +37,10 @@ SECRET = frozenset({"cluster.secret.file"})
 def handle(
     services: Services, request: DescribeConfigsRequest, call: Call
 ) -> DescribeConfigsResponse:
+    return described(services, request)
+
+
+def described(services: Services, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
         results=[_describe(services, resource, request) for resource in request.resources]
     )

@@ -7,21 +7,29 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
-from ...groups import GroupCoordinator
+from ...groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator
 from ...metadata.image import ClusterImage
 from ...partitions import Replicas, Role
 from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
-from ...wire import ApiKey, Message, api
+from ...wire import ApiKey, ErrorCode, Message, api
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ...wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_groups import DeleteGroupsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_groups import DescribeGroupsRequest
 from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from ...wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
+from ...wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from ...wire.messages.list_groups import ListGroupsRequest
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...wire.messages.offset_commit import OffsetCommitRequest
@@ -29,7 +37,9 @@ from ...wire.messages.offset_fetch import OffsetFetchRequest
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
+from ..handlers.describe_configs import described
 from ..loop_lag import LagSummary, LoopLag
+from ..services import Services
 from .forwarding import Forwarder
 from .ports import AnswerLost, LocalReplica, Unreachable
 
@@ -51,6 +61,7 @@ _GROUP_APIS: Mapping[type[Message], ApiKey] = MappingProxyType(
         OffsetFetchRequest: ApiKey.OFFSET_FETCH,
         OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
         DeleteGroupsRequest: ApiKey.DELETE_GROUPS,
+        ConsumerGroupHeartbeatRequest: ApiKey.CONSUMER_GROUP_HEARTBEAT,
     }
 )
 """The coordinator has a method by the name of each."""
@@ -73,9 +84,12 @@ class NodeForHttp:
         controller: ControllerClient,
         forwarder: Forwarder,
         loop_lag: LoopLag,
+        services: Services,
+        callers: Forwarder,
     ) -> None:
         """`controller`: of HTTP's own, since requests on one are answered in order. `lifecycle`:
-        None while it is not made yet, because registration tells where HTTP listens."""
+        None while it is not made yet, because registration tells where HTTP listens. `callers`:
+        a forwarder of their own for calls between HTTP parts, which may wait for long."""
         self._node_id = node_id
         self._max_message_bytes = max_message_bytes
         self._clock = clock
@@ -87,6 +101,8 @@ class NodeForHttp:
         self._controller = controller
         self._forwarder = forwarder
         self._loop_lag = loop_lag
+        self._services = services
+        self._callers = callers
 
     @property
     def node_id(self) -> int:
@@ -191,13 +207,59 @@ class NodeForHttp:
             ApiKey.ADD_RAFT_VOTER, request, deadline, AddRaftVoterResponse
         )
 
-    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+    async def ask_groups(
+        self, node_id: int, request: Message, deadline: float, *, client_id: str = "http"
+    ) -> Message:
         api_key = _GROUP_APIS[type(request)]
         if node_id != self._node_id:
-            return await self._forwarder.ask(node_id, api_key, request, deadline)
+            return await self._forwarder.ask(
+                node_id, api_key, request, deadline, client_id=client_id
+            )
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            client = ClientContext(client_id, f"/node-{self._node_id}")
+            beat = self._groups.consumer_group_heartbeat(request, _newest(api_key), client)
+            return await _in_time(beat, deadline)
         answer: Callable[[Message, int], Awaitable[Message]]
         answer = getattr(self._groups, api_key.name.lower())
         return await _in_time(answer(request, _newest(api_key)), deadline)
+
+    async def create_offsets_topic(self, deadline: float) -> None:
+        await self._services.topic_creation.create([OFFSETS_TOPIC], deadline)
+        await self._services.new_logs_open(deadline)
+
+    async def create_partitions(
+        self, request: CreatePartitionsRequest, deadline: float
+    ) -> CreatePartitionsResponse:
+        return await self._ask_controller(
+            ApiKey.CREATE_PARTITIONS, request, deadline, CreatePartitionsResponse
+        )
+
+    async def alter_configs(
+        self, request: IncrementalAlterConfigsRequest, deadline: float
+    ) -> IncrementalAlterConfigsResponse:
+        return await self._ask_controller(
+            ApiKey.INCREMENTAL_ALTER_CONFIGS, request, deadline, IncrementalAlterConfigsResponse
+        )
+
+    async def describe_configs(
+        self, node_id: int, request: DescribeConfigsRequest, deadline: float
+    ) -> DescribeConfigsResponse:
+        if node_id == self._node_id:
+            return described(self._services, request)
+        return await self._forward(
+            node_id, ApiKey.DESCRIBE_CONFIGS, request, deadline, DescribeConfigsResponse
+        )
+
+    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self._services.http_calls = answer
+
+    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
+        request = EnvelopeRequest(request_data=question, client_host_address=b"")
+        answer = await self._callers.ask(node_id, ApiKey.ENVELOPE, request, deadline)
+        assert isinstance(answer, EnvelopeResponse)
+        if answer.error_code != ErrorCode.NONE or answer.response_data is None:
+            raise Unreachable(f"node {node_id} does not serve HTTP yet")
+        return answer.response_data
 
     async def _ask_controller(
         self, api_key: ApiKey, request: Message, deadline: float, kind: type[Response]

@@ -11,10 +11,15 @@ from typing import Protocol
 
 from ...partitions.peer import PeerLost
 from ...wire import ApiKey, Message, api
+from ..peers import INTERNODE_CLIENT_ID
 from .ports import AnswerLost, Unreachable
 
 MAX_CHANNELS = 32
 """To one node at the same time; further requests wait for one until their deadline."""
+
+MAX_CALLS = 128
+"""To one node at the same time, of the kind that waits for records: half of all HTTP requests that
+this node takes on."""
 
 MAX_IDLE = 4
 
@@ -26,8 +31,16 @@ class ClosablePeer(Protocol):
     def closed(self) -> bool: ...
 
     async def request(
-        self, api_key: ApiKey, version: int, request: object, deadline: float
-    ) -> object: ...
+        self,
+        api_key: ApiKey,
+        version: int,
+        request: object,
+        deadline: float,
+        *,
+        client_id: str = INTERNODE_CLIENT_ID,
+    ) -> object:
+        """`client_id` may be named: who asks, for the requests that show it."""
+        ...
 
     def close(self) -> None: ...
 
@@ -42,24 +55,33 @@ class Forwarder:
     """Sends requests to other nodes. `close` ends the idle channels; those in use end with their
     requests."""
 
-    def __init__(self, peers: Connector) -> None:
+    def __init__(self, peers: Connector, *, max_channels: int = MAX_CHANNELS) -> None:
         self._peers = peers
+        self._max_channels = max_channels
         self._idle: dict[int, list[ClosablePeer]] = {}
         self._room: dict[int, asyncio.Semaphore] = {}
         self._closed = False
 
     async def ask(
-        self, node_id: int, api_key: ApiKey, request: Message, deadline: float
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        request: Message,
+        deadline: float,
+        *,
+        client_id: str = INTERNODE_CLIENT_ID,
     ) -> Message:
         """The response of that node. Raises Unreachable or AnswerLost by `deadline`."""
-        room = self._room.setdefault(node_id, asyncio.Semaphore(MAX_CHANNELS))
+        room = self._room.setdefault(node_id, asyncio.Semaphore(self._max_channels))
         try:
             async with asyncio.timeout_at(deadline):
                 await room.acquire()
         except TimeoutError:
-            raise Unreachable(f"{MAX_CHANNELS} requests to node {node_id} are in work") from None
+            raise Unreachable(
+                f"{self._max_channels} requests to node {node_id} are in work"
+            ) from None
         try:
-            return await self._ask(node_id, api_key, request, deadline)
+            return await self._ask(node_id, api_key, request, deadline, client_id=client_id)
         finally:
             room.release()
 
@@ -71,12 +93,18 @@ class Forwarder:
         self._idle.clear()
 
     async def _ask(
-        self, node_id: int, api_key: ApiKey, request: Message, deadline: float
+        self,
+        node_id: int,
+        api_key: ApiKey,
+        request: Message,
+        deadline: float,
+        *,
+        client_id: str = INTERNODE_CLIENT_ID,
     ) -> Message:
         peer = await self._channel(node_id, deadline)
         try:
             version = api(api_key).max_stable_version
-            response = await peer.request(api_key, version, request, deadline)
+            response = await peer.request(api_key, version, request, deadline, client_id=client_id)
         except PeerLost as error:
             raise AnswerLost(str(error)) from error
         except BaseException:

@@ -6,7 +6,7 @@ function call for this node, the inter-node channel for another) is not this par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from ...metadata.image import ClusterImage
@@ -14,10 +14,16 @@ from ...raftlog import RaftStatus
 from ...seam import frozen
 from ...wire import Message
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
+from ...wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..loop_lag import LagSummary
@@ -112,6 +118,40 @@ class HttpNode(Protocol):
         """As `create_topics`."""
         ...
 
-    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
-        """A request about groups to the coordinator on that node; the response of its kind."""
+    async def ask_groups(
+        self, node_id: int, request: Message, deadline: float, *, client_id: str = "http"
+    ) -> Message:
+        """A request about groups to the coordinator on that node; the response of its kind.
+        `client_id`: as members are shown."""
+        ...
+
+    async def create_offsets_topic(self, deadline: float) -> None:
+        """What groups need and the first of them makes; returns by `deadline`, made or not."""
+        ...
+
+    async def create_partitions(
+        self, request: CreatePartitionsRequest, deadline: float
+    ) -> CreatePartitionsResponse:
+        """As `create_topics`."""
+        ...
+
+    async def alter_configs(
+        self, request: IncrementalAlterConfigsRequest, deadline: float
+    ) -> IncrementalAlterConfigsResponse:
+        """As `create_topics`."""
+        ...
+
+    async def describe_configs(
+        self, node_id: int, request: DescribeConfigsRequest, deadline: float
+    ) -> DescribeConfigsResponse:
+        """A broker's settings are known to itself alone; topics' to every node."""
+        ...
+
+    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        """`answer` gets what the HTTP part of another node asks of this one by `call`."""
+        ...
+
+    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
+        """What the HTTP part of another node answers. It stops working on it when this is
+        cancelled or the channel between the two is lost."""
         ...

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from logboat.node.http import forwarding
 from logboat.node.http.forwarding import Forwarder
 from logboat.node.http.ports import AnswerLost, Unreachable
 from logboat.partitions.peer import PeerLost
@@ -21,7 +20,13 @@ class FakePeer:
         self.gate: asyncio.Event | None = None
 
     async def request(
-        self, api_key: ApiKey, version: int, request: object, deadline: float
+        self,
+        api_key: ApiKey,
+        version: int,
+        request: object,
+        deadline: float,
+        *,
+        client_id: str = "",
     ) -> object:
         if self.gate is not None:
             await self.gate.wait()
@@ -108,10 +113,9 @@ async def test_a_cancelled_request_takes_its_channel_with_it() -> None:
     assert connector.made[0].closed
 
 
-async def test_no_more_channels_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "MAX_CHANNELS", 1)
+async def test_no_more_channels_than_the_bound() -> None:
     connector = FakeConnector()
-    forwarder = Forwarder(connector)
+    forwarder = Forwarder(connector, max_channels=1)
     await ask(forwarder)
     gate = connector.made[0].gate = asyncio.Event()
     waiting = asyncio.create_task(ask(forwarder))
