@@ -119,6 +119,11 @@ class FollowerState:
             )
         return offset
 
+    def on_mended(self, log_end_offset: int) -> None:
+        """A damaged log was cut where the damage begins: what it lacks, others have (RULES C1)."""
+        self.high_watermark = min(self.high_watermark, log_end_offset)
+        self._watermark_in_epoch = min(self._watermark_in_epoch, log_end_offset)
+
     def on_truncated(self, log_end_offset: int) -> bool:
         """True when committed records were cut, which only an unclean election can ask for."""
         if log_end_offset >= self.high_watermark:

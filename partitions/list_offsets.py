@@ -17,7 +17,7 @@ from .fetch import CONSUMER, READ_COMMITTED, PartitionFinder
 from .leader import LeaderState
 from .partition import Partition
 from .roles import Refused
-from .storage import FoundOffset
+from .storage import FoundOffset, StorageFailed
 
 LATEST = -1
 EARLIEST = -2
@@ -110,10 +110,13 @@ def _find(
         if lags:
             raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE)
         return FoundOffset(limit, -1, leader.leader_epoch)
-    if timestamp == MAX_TIMESTAMP:
-        found = log.offset_of_max_timestamp(upper_bound=limit)
-    else:
-        found = log.offset_for_timestamp(timestamp, upper_bound=limit)
+    try:
+        if timestamp == MAX_TIMESTAMP:
+            found = log.offset_of_max_timestamp(upper_bound=limit)
+        else:
+            found = log.offset_for_timestamp(timestamp, upper_bound=limit)
+    except StorageFailed:
+        raise Refused(ErrorCode.KAFKA_STORAGE_ERROR) from None
     if found is not None:
         return found
     if lags:

@@ -53,6 +53,8 @@ class Surroundings:
     """The role or leader epoch has changed."""
     mend: Callable[[Partition], None]
     """Have `mend_to_lead` run soon."""
+    report_loss: Callable[[Partition], None]
+    """Tell the controller that this replica lacks what it once held."""
 
 
 @frozen
@@ -95,6 +97,7 @@ class Partition:
         self._idle: asyncio.Future[None] | None = None
         log.on_synced = self._on_synced
         log.on_rolled_back = self._on_rolled_back
+        log.on_damaged = self._on_damaged
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
@@ -245,7 +248,8 @@ class Partition:
 
     def _end_role(self) -> int:
         """Whoever waits is told that the outcome is unknown (D5). Returns the watermark."""
-        self._high_watermark = self.high_watermark
+        # A log in which damage was found ends before what was committed in it.
+        self._high_watermark = min(self.high_watermark, self.log.log_end_offset)
         self.leader = None
         self.follower = None
         self._fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -274,6 +278,7 @@ class Partition:
             await self._idle
         self.log.on_synced = None
         self.log.on_rolled_back = None
+        self.log.on_damaged = None
 
     # The leader's side.
 
@@ -568,7 +573,7 @@ class Partition:
         """Cut a damaged log where the damage begins; nobody counts on it any more (RULES C1)."""
         damage = self.log.damage
         if damage is not None and state is self.follower and not self._cuts_running:
-            await self._cut(state, lambda: self.log.truncate_to(damage.offset))
+            await self._cut(state, lambda: self.log.truncate_to(damage.offset), mending=True)
 
     async def mend_to_lead(self) -> None:
         """An unclean election has chosen this damaged log, although the controller knew: what is
@@ -590,11 +595,15 @@ class Partition:
         if self.log.damage is None and not self.closed:
             self._take_up_image()
 
-    async def _cut(self, state: FollowerState, cut: Callable[[], Awaitable[None]]) -> None:
+    async def _cut(
+        self, state: FollowerState, cut: Callable[[], Awaitable[None]], *, mending: bool = False
+    ) -> None:
         before = self.log.log_end_offset
         self._cuts_running += 1
         try:
             await cut()
+            if mending:
+                state.on_mended(self.log.log_end_offset)
             self._after_cut(state, before)
         finally:
             self._cuts_running -= 1
@@ -626,13 +635,19 @@ class Partition:
                 self._on_log_start_moved()
 
     def read_local(self, offset: int, max_bytes: int) -> LogRead:
-        """Up to the log's end, for this node's own coordinators. Raises OffsetOutOfRange."""
-        return self.log.read(
-            offset,
-            max_bytes=max_bytes,
-            upper_bound=self.log.log_end_offset,
-            at_least_one=True,
-        )
+        """Up to the log's end, for this node's own coordinators.
+
+        Raises OffsetOutOfRange, Refused.
+        """
+        try:
+            return self.log.read(
+                offset,
+                max_bytes=max_bytes,
+                upper_bound=self.log.log_end_offset,
+                at_least_one=True,
+            )
+        except StorageFailed:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR) from None
 
     # What the log reports.
 
@@ -642,6 +657,13 @@ class Partition:
             self._carry_out(self.leader.on_synced(synced_offset, now_ms()))
         elif self.follower is not None and self.follower.on_synced(synced_offset):
             self._on_watermark_moved()
+
+    def _on_damaged(self) -> None:
+        """Whoever leads or confirms on the strength of this log must not do so any longer, from
+        this very moment; the controller finds others (RULES C1)."""
+        self._around.report_loss(self)
+        if not self._cuts_running and not self.closed:
+            self._take_up_image()
 
     def _on_rolled_back(self, log_end_offset: int) -> None:
         self.commit_room.fail_beyond(log_end_offset, ErrorCode.KAFKA_STORAGE_ERROR)

@@ -183,6 +183,9 @@ class Replicas:
             propose_isr=self._propose_isr,
             on_role=self._on_role,
             mend=self._mend,
+            report_loss=lambda partition: self._losses.submit(
+                partition.topic_id, partition.partition
+            ),
         )
 
     # Life.

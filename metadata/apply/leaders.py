@@ -128,6 +128,9 @@ def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> App
 
     It comes back by fetching, like a replica that never had anything. Until then it is no last
     known leader either; where the topic allows unclean elections it leads only if nobody else can.
+
+    A leader that stays leads in a new epoch: what the replica confirmed in the old one would let it
+    into the ISR again at once, and a request of it may be under way.
     """
     stale = stale_incarnation(image, command.broker_id, command.broker_epoch)
     if stale is not None:
@@ -159,6 +162,12 @@ def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
         after = replace(
             elected,
             leader_epoch=partition.leader_epoch + leads,
+            partition_epoch=partition.partition_epoch + 1,
+        )
+    elif after.leader == partition.leader != NO_LEADER:
+        after = replace(
+            after,
+            leader_epoch=partition.leader_epoch + 1,
             partition_epoch=partition.partition_epoch + 1,
         )
     draft.put_partition(topic.name, after)

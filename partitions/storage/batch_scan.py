@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from ...seam import Buffer
 from ...seam.checksum import crc32c
 from ...wire.records import HEADER_SIZE, MAGIC, OVERHEAD, BatchHeader
 from ...wire.records.batch_header import HEADER
@@ -29,7 +30,7 @@ class PlacedBatch(NamedTuple):
 class Readable(Protocol):
     """What a walk needs of a file."""
 
-    def read_at(self, position: int, length: int) -> bytes: ...
+    def read_at(self, position: int, length: int) -> Buffer: ...
 
 
 class Scan:

@@ -36,6 +36,19 @@ class CorruptBatch(Exception):
     """Bytes fetched from the leader are no valid batch; nothing of this call was appended."""
 
 
+class BatchDamaged(Exception):
+    """Bytes at `position` of the segment at `base_offset` are not the batch that was once there.
+
+    Stays inside storage: the log makes a `Damage` of it and answers StorageFailed.
+    """
+
+    def __init__(self, *, base_offset: int, position: int, reason: str) -> None:
+        super().__init__(f"segment {base_offset}, byte {position}: {reason}")
+        self.base_offset = base_offset
+        self.position = position
+        self.reason = reason
+
+
 class OffsetGap(Exception):
     """A fetched batch does not continue the log at `expected`; nothing of the call was appended."""
 

@@ -40,7 +40,7 @@ from .batch_scan import CRC_FROM
 from .control_marker import marker_of
 from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
-from .errors import CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
+from .errors import BatchDamaged, CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
 from .group_commit import PASSING_ERRORS, GroupCommit
 from .header_trust import HeaderTrust
 from .leader_batch import check_batch
@@ -49,7 +49,7 @@ from .offset_lookup import find_by_timestamp, find_max_timestamp
 from .open_files import OpenFiles
 from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
 from .producer_states import Origin, ProducerSnapshot, ProducerStates
-from .recovery import Recovered, recover
+from .recovery import DAMAGE_FOUND, Recovered, note_damage_found, recover
 from .retention import Outlived, outlived
 from .segment import MAX_RELATIVE_OFFSET, Segment
 from .segment_swap import carry_out_swap, make_swap
@@ -101,7 +101,11 @@ class PartitionLog:
         self._bases = [segment.base_offset for segment in recovered.segments]
         self._parked = recovered.parked
         self.damage: Damage | None = recovered.damage
-        """Set by `open`, cleared by `truncate_to` and `truncate_fully`; until then no appends."""
+        """Set by `open` and by whoever reads damaged bytes first; cleared by `truncate_to` and
+        `truncate_fully`. Until then the log ends where the damage begins, and takes no appends."""
+        self.on_damaged: Callable[[], None] | None = None
+        """Called, inside the call that found out, when `damage` was set by a reader: from then on
+        the replica has lost what it may have confirmed (RULES C1)."""
         self.epochs: EpochCache = recovered.epochs
         self._epochs_written = -1 if recovered.epochs_behind else recovered.epochs.changes
         """`epochs.changes` as of the checkpoint file."""
@@ -184,18 +188,29 @@ class PartitionLog:
         the replica takes up its old place.
         """
         files = files or OpenFiles(disk)
-        recovered = await recover(
-            directory,
-            disk=disk,
-            files=files,
-            config=config,
-            clean=clean,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            compacted=compacted,
-            now_ms=clock.now_ms(),
-        )
-        end_offset = recovered.segments[-1].next_offset
+
+        async def attempt() -> tuple[Recovered, ProducerStates]:
+            recovered = await recover(
+                directory,
+                disk=disk,
+                files=files,
+                config=config,
+                clean=clean,
+                recovery_point=recovery_point,
+                log_start_offset=log_start_offset,
+                compacted=compacted,
+                now_ms=clock.now_ms(),
+            )
+            segments = recovered.segments
+            end_offset = segments[-1].next_offset
+            return recovered, await rebuild_producers(disk, directory, segments, end_offset)
+
+        try:
+            recovered, producers = await attempt()
+        except BatchDamaged as found:
+            logger.error("%s is tested from end to end: %s", directory, found)
+            await note_damage_found(disk, directory)
+            recovered, producers = await attempt()
         log = cls(
             directory,
             topic=topic,
@@ -209,7 +224,7 @@ class PartitionLog:
             on_fatal=on_fatal,
             before_truncation=before_truncation,
             recovered=recovered,
-            producers=await rebuild_producers(disk, directory, recovered.segments, end_offset),
+            producers=producers,
             log_start_offset=max(log_start_offset, recovered.segments[0].base_offset),
         )
         log._commit.request()
@@ -546,6 +561,8 @@ class PartitionLog:
         del self._snapshots[: len(round_.snapshots)]
         self._epochs_written = round_.epoch_changes
         self._directory_synced = round_.directory_changes
+        if self.damage is not None:
+            return
         self.recovery_point = max(self.recovery_point, round_.end_offset)
         if round_.sealed and not self._exclusive.locked():
             self._delete_below_start()
@@ -591,7 +608,8 @@ class PartitionLog:
         """Whole batches from `offset` on, below `upper_bound`, of one segment.
 
         At most `max_bytes`, but with `at_least_one` the first batch whatever its size (KIP-74).
-        The first batch may begin below `offset`. Raises OffsetOutOfRange.
+        The first batch may begin below `offset`. Raises OffsetOutOfRange; StorageFailed where the
+        bytes cannot be read or are not what was written.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -606,9 +624,12 @@ class PartitionLog:
             return LogRead(next_offset=offset)
         number = max(0, bisect_right(self._bases, offset) - 1)
         for segment in self._segments[number:]:
-            found = segment.read(
-                offset, max_bytes=max_bytes, upper_bound=upper_bound, at_least_one=at_least_one
-            )
+            try:
+                found = segment.read(
+                    offset, max_bytes=max_bytes, upper_bound=upper_bound, at_least_one=at_least_one
+                )
+            except BatchDamaged as damaged:
+                raise self.note_damage(damaged) from None
             if found is not None:
                 return found
         return LogRead(next_offset=offset)
@@ -616,23 +637,75 @@ class PartitionLog:
     def offset_for_timestamp(
         self, timestamp_ms: int, *, upper_bound: int | None = None
     ) -> FoundOffset | None:
-        """The first record not older than `timestamp_ms`, below `upper_bound` (default: all)."""
+        """The first record not older than `timestamp_ms`, below `upper_bound` (default: all).
+
+        Raises StorageFailed.
+        """
         self._try_write()
-        return find_by_timestamp(
-            self._segments,
-            timestamp_ms,
-            log_start_offset=self.log_start_offset,
-            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
-        )
+        try:
+            return find_by_timestamp(
+                self._segments,
+                timestamp_ms,
+                log_start_offset=self.log_start_offset,
+                upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+            )
+        except BatchDamaged as damaged:
+            raise self.note_damage(damaged) from None
 
     def offset_of_max_timestamp(self, *, upper_bound: int | None = None) -> FoundOffset | None:
-        """The first record with the largest timestamp, below `upper_bound` (default: all)."""
+        """The first record with the largest timestamp, below `upper_bound` (default: all).
+
+        Raises StorageFailed.
+        """
         self._try_write()
-        return find_max_timestamp(
-            self._segments,
-            log_start_offset=self.log_start_offset,
-            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
-        )
+        try:
+            return find_max_timestamp(
+                self._segments,
+                log_start_offset=self.log_start_offset,
+                upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+            )
+        except BatchDamaged as damaged:
+            raise self.note_damage(damaged) from None
+
+    def note_damage(self, found: BatchDamaged) -> StorageFailed:
+        """A reader met bytes that are not what was written: the log ends before them from now on,
+        as if it had been opened like that, and `on_damaged` is called. Returns what to raise.
+
+        Nothing is cut: that waits until nobody counts on this replica any more (RULES C1). Where
+        only an index had led astray, it is made anew, and the same question will be answered.
+        """
+        self._try_write()
+        if self.damage is None and found.base_offset in self._bases:
+            number = self._bases.index(found.base_offset)
+            segment = self._segments[number]
+            damage = segment.look_again(found, sealed=number + 1 < len(self._segments))
+            if damage is None:
+                logger.warning("%s: an index was damaged and is made anew: %s", self, found)
+            else:
+                self._end_damaged(number, damage.reason)
+        return StorageFailed(f"{self}: {self.damage or found}")
+
+    def _end_damaged(self, number: int, reason: str) -> None:
+        """Segment `number` ends before the damage; those behind it wait to be removed."""
+        segment = self._segments[number]
+        offset = segment.next_offset
+        self.damage = Damage(segment.log_path, segment.size, offset, self.recovery_point, reason)
+        logger.error("%s", self.damage)
+        self._parked = self._bases[number + 1 :]
+        self._use_segments(self._segments[: number + 1])
+        self.log_end_offset = self._written_offset = self.recovery_point = offset
+        self._notified_offset = min(self._notified_offset, offset)
+        self._fail_waiters(StorageFailed(str(self.damage)), above=offset)
+        self._scope.spawn(self._note_damage_found(), name=f"damage in {self}")
+        if self.on_damaged is not None:
+            self.on_damaged()
+
+    async def _note_damage_found(self) -> None:
+        try:
+            await note_damage_found(self._disk, self.directory)
+        except OSError as error:
+            # Without the file the next start finds the damage when it is read again.
+            logger.warning("%s: %s is not written: %s", self, DAMAGE_FOUND, error)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """What a read_committed consumer may read up to; the high watermark while no transaction
@@ -662,6 +735,11 @@ class PartitionLog:
             self._refuse = refuse
             try:
                 yield
+            except BatchDamaged as found:
+                # Looking came before changing: memory and disk are as they were.
+                self._refuse = None
+                self._commit.resume()
+                raise self.note_damage(found) from None
             except BaseException as error:
                 self._refuse = f"interrupted while {refuse or 'changing'}: {error!r}"
                 raise
@@ -672,7 +750,8 @@ class PartitionLog:
         """Cut off everything from `offset` on, durably, with epochs, producers and indexes.
 
         A batch that holds `offset` goes as a whole. Also heals `damage`: the log then ends at the
-        damaged offset or below.
+        damaged offset or below. Raises StorageFailed, also where it meets damage: then nothing is
+        cut.
         """
         async with self._exclusively("the log is being cut"):
             self._try_write()
@@ -743,6 +822,8 @@ class PartitionLog:
     async def _end_at(self, end_offset: int) -> None:
         """The segments now end here: let everything else follow, and make it durable."""
         self.damage = None
+        if self._disk.exists(f"{self.directory}/{DAMAGE_FOUND}"):
+            self._disk.remove(f"{self.directory}/{DAMAGE_FOUND}")
         self.log_end_offset = self._written_offset = self._notified_offset = end_offset
         self.recovery_point = min(self.recovery_point, end_offset)
         self.epochs.truncate_from_end(end_offset)
@@ -877,7 +958,8 @@ class PartitionLog:
 
     async def _replace(self, old: list[Segment], new: list[Segment]) -> bool | OSError:
         async with self._exclusive:
-            first = None if self._refuse is not None else self._place_of(old)
+            stands = self._refuse is None and self.damage is None
+            first = self._place_of(old) if stands else None
             if first is None:
                 self._remove_all(new)
                 return False

@@ -67,7 +67,7 @@ async def rebuild_producers(
     """The state of all batches below `end_offset`, which ends the log `segments`.
 
     Snapshots that are damaged, that claim offsets beyond the end (RULES C2: the loss of power took
-    what they counted), or that belong to no segment any more are removed.
+    what they counted), or that belong to no segment any more are removed. Raises BatchDamaged.
     """
     unknown = [segment.base_offset for segment in segments if not segment.transactions.known]
     states = await _newest_snapshot(disk, directory, min([end_offset, *unknown]), end_offset)
@@ -152,7 +152,7 @@ def read_marker(segment: Segment, batch: PlacedBatch) -> Marker | None:
 async def walk(
     segments: Sequence[Segment], offset: int
 ) -> AsyncIterator[tuple[Segment, PlacedBatch]]:
-    """All batches at or above `offset`, yielding to the loop now and then."""
+    """All batches at or above `offset`, yielding to the loop now and then. Raises BatchDamaged."""
     walked = 0
     for number, segment in enumerate(segments):
         if number + 1 < len(segments) and segments[number + 1].base_offset <= offset:
@@ -160,7 +160,7 @@ async def walk(
         start = segment.locate(offset) if offset > segment.base_offset else 0
         if start is None:
             continue
-        for batch in segment.scan(start, read_bytes=1 << 18):
+        for batch in segment.walk(start, read_bytes=1 << 18):
             yield segment, batch
             walked += 1
             if walked % SLICE_BATCHES == 0:

@@ -1,11 +1,13 @@
 """Opening a log in whatever state a crash, a loss of power or a damaged disk left it (RULES C4).
 
 Below the recovery point all was synced: segments there are taken as they are, index files included
-(rebuilt where missing or damaged). From the recovery point on every batch is read and its checksum
-tested; the log is cut at the last valid batch, later segments are removed, and what remains of that
-part is written again in place and synced, then the directory. Written again, because pages that a
-failed sync left clean in the page cache would not reach the device by another sync; only then does
-the end count.
+(rebuilt where missing or damaged), and tested when they are first read (`first_reads`). Where a
+reader found damage in the life before, all is tested now: the file `damage-found` says so.
+
+From the recovery point on every batch is read and its checksum tested; the log is cut at the last
+valid batch, later segments are removed, and what remains of that part is written again in place and
+synced, then the directory. Written again, because pages that a failed sync left clean in the page
+cache would not reach the device by another sync; only then does the end count.
 
 A walk that ends *below* the recovery point is another matter: bytes that were on the device have
 changed. Nothing is cut then; the damage is reported and the replica must leave the ISR first.
@@ -26,6 +28,7 @@ from .batch_scan import Scan
 from .checkpoints import CheckpointDamaged
 from .epoch_cache import FILE_NAME as EPOCHS_FILE
 from .epoch_cache import EpochCache
+from .errors import BatchDamaged
 from .index_table import IndexDamaged
 from .log_config import LogConfig
 from .open_files import OpenFiles
@@ -41,6 +44,10 @@ SLICE_BYTES = 1 << 20
 """Bytes checked or written between two turns of the loop (RULES F1)."""
 
 SLICE_BATCHES = 500
+
+DAMAGE_FOUND = "damage-found"
+"""An empty file beside the segments: a reader met damage below the recovery point, and the log was
+not cut since."""
 
 
 @dataclass(slots=True)
@@ -87,6 +94,12 @@ async def recover(
     ).run()
 
 
+async def note_damage_found(disk: Disk, directory: str) -> None:
+    """Have the next opening of the log test all of it. Raises OSError."""
+    disk.open(f"{directory}/{DAMAGE_FOUND}", create=True).close()
+    await disk.sync_dir(directory)
+
+
 class _Recovery:
     def __init__(
         self,
@@ -105,7 +118,8 @@ class _Recovery:
         self._disk = disk
         self._files = files
         self._config = config
-        self._clean = clean
+        self._thorough = disk.exists(f"{directory}/{DAMAGE_FOUND}")
+        self._clean = clean and not self._thorough
         self._recovery_point = recovery_point
         self._log_start_offset = log_start_offset
         self._now_ms = now_ms
@@ -160,7 +174,8 @@ class _Recovery:
         segment.created_at_ms = self._now_ms
         self._segments.append(segment)
         synced = next_base is not None and next_base <= self._recovery_point
-        if (synced or self._clean) and self._adopt(segment, next_base):
+        if (synced or self._clean) and not self._thorough and self._adopt(segment, next_base):
+            segment.first_reads.foreign_size = segment.size
             if next_base is None:
                 segment.thaw_indexes()
             return
@@ -195,7 +210,11 @@ class _Recovery:
             if end_offset != next_base and not self._may_end_early(end_offset, next_base):
                 return False
             end_offset = next_base
-        segment.rescan_tail(indexes_sealed=True)
+        try:
+            segment.rescan_tail(indexes_sealed=True)
+        except BatchDamaged as damage:
+            logger.warning("%s is walked from its start: %s", segment.log_path, damage)
+            return False
         segment.next_offset = end_offset
         return True
 
@@ -204,15 +223,19 @@ class _Recovery:
         size, segment.size = segment.size, 0
         segment.next_offset = segment.base_offset
         segment.max_timestamp = NO_TIMESTAMP
-        scan = Scan(segment.file(), 0, size, verify_from=self._recovery_point)
+        verify_from = 0 if self._thorough else self._recovery_point
+        scan = Scan(segment.file(), 0, size, verify_from=verify_from)
         fault: str | None = None
         slice_bytes = slice_batches = 0
         for position, header, data in scan:
             fault = self._out_of_place(header, segment.next_offset, next_base)
             if fault is not None:
                 break
-            if data is not None:
+            if header.last_offset >= self._recovery_point:
                 self._write_again_from.setdefault(segment.log_path, position)
+            if data is None:
+                segment.first_reads.foreign_size = position + header.size
+            else:
                 slice_bytes += len(data)
             if header.partition_leader_epoch > self._epochs.latest_epoch:
                 self._epochs.assign(header.partition_leader_epoch, header.base_offset)
@@ -347,6 +370,9 @@ class _Recovery:
     async def _sync(self) -> None:
         if self._damage is not None:
             return
+        if self._thorough:
+            self._disk.remove(f"{self._directory}/{DAMAGE_FOUND}")
+            self._directory_changed = True
         for segment in self._segments:
             position = self._write_again_from.get(segment.log_path)
             if position is not None:

@@ -6,15 +6,20 @@ by the log's `WriteBuffer`, which may hold the newest ones back until the end of
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from errno import EIO
 from typing import NamedTuple
 
 from ...seam import Disk, File
-from ...wire.records import HEADER_SIZE, RecordsError, parse_header
+from ...wire.records import HEADER_SIZE, BatchHeader, RecordsError, parse_header
 from .batch_scan import PlacedBatch, Scan
+from .errors import BatchDamaged
+from .first_reads import FirstReads, first_fault
 from .index_table import IndexDamaged
 from .log_config import LogConfig
 from .offset_index import SUFFIX as INDEX_SUFFIX
-from .offset_index import OffsetIndex
+from .offset_index import OffsetIndex, OffsetPosition
 from .open_files import OpenFiles
 from .producer_states import CompletedTransaction
 from .time_index import NO_TIMESTAMP, TimeIndex
@@ -22,6 +27,8 @@ from .time_index import SUFFIX as TIME_INDEX_SUFFIX
 from .transaction_index import SUFFIX as TRANSACTION_INDEX_SUFFIX
 from .transaction_index import AbortedTransaction, TransactionIndex
 from .values import LogRead
+
+logger = logging.getLogger(__name__)
 
 LOG_SUFFIX = ".log"
 SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
@@ -71,6 +78,7 @@ class Segment:
         "bytes_since_index",
         "created_at_ms",
         "directory",
+        "first_reads",
         "first_timestamp",
         "jitter_ms",
         "log_path",
@@ -111,6 +119,7 @@ class Segment:
         self.created_at_ms = NO_TIMESTAMP
         self.jitter_ms = 0
         self._starts: dict[int, int] = {}
+        self.first_reads = FirstReads()
         self.clear_indexes()
 
     def path(self, suffix: str) -> str:
@@ -157,11 +166,14 @@ class Segment:
 
     def clear_indexes(self) -> None:
         """Empty indexes in memory, to be filled by `note`."""
+        self._clear_offset_indexes()
+        self.transactions = TransactionIndex.new(self.path(TRANSACTION_INDEX_SUFFIX), self._files)
+
+    def _clear_offset_indexes(self) -> None:
         index_path, time_index_path = self.index_paths()
         limit = self._config.segment_index_bytes
         self.offset_index = OffsetIndex.new(index_path, self.base_offset, limit, self._files)
         self.time_index = TimeIndex.new(time_index_path, self.base_offset, limit, self._files)
-        self.transactions = TransactionIndex.new(self.path(TRANSACTION_INDEX_SUFFIX), self._files)
         self.bytes_since_index = 0
 
     def open_indexes(self) -> None:
@@ -327,17 +339,51 @@ class Segment:
             if disk.exists(path):
                 disk.remove(path)
 
-    # Looking up. Everything up to `size` has been written when these are called.
+    # Looking up. Everything up to `size` has been written when these are called. All of them raise
+    # BatchDamaged.
 
     def scan(self, position: int = 0, *, read_bytes: int = WALK_BYTES) -> Scan:
         return Scan(self.file(), position, self.size, read_bytes=read_bytes)
+
+    def walk(self, position: int = 0, *, read_bytes: int = WALK_BYTES) -> Iterator[PlacedBatch]:
+        """As `scan`, where nothing but the end is a reason to stop."""
+        scan = self.scan(position, read_bytes=read_bytes)
+        try:
+            yield from scan
+        except OSError as error:
+            raise self._unreadable(scan.end, error) from None
+        if scan.fault is not None:
+            raise self._damaged(scan.end, scan.fault)
+
+    def _walk_from(self, entry: OffsetPosition) -> Iterator[PlacedBatch]:
+        """From the batch that the entry names: an entry that names another one would lead past
+        records as if compaction had taken them."""
+        for batch in self.walk(entry.position):
+            found = batch.header.last_offset
+            if batch.position == entry.position > 0 and found != entry.last_offset:
+                raise self._damaged(entry.position, f"{found} where {entry.last_offset} is said")
+            yield batch
+
+    def _read_at(self, position: int, length: int) -> bytes:
+        try:
+            return self.file().read_at(position, length)
+        except OSError as error:
+            raise self._unreadable(position, error) from None
+
+    def _unreadable(self, position: int, error: OSError) -> OSError | BatchDamaged:
+        """A sector that cannot be read is lost like one that was changed; what else may fail (no
+        descriptors) says nothing about the bytes."""
+        return self._damaged(position, str(error)) if error.errno == EIO else error
+
+    def _damaged(self, position: int, reason: str) -> BatchDamaged:
+        return BatchDamaged(base_offset=self.base_offset, position=position, reason=reason)
 
     def locate(self, offset: int) -> int | None:
         """Position of the first batch whose last offset is not below `offset`."""
         position = self._starts.get(offset)
         if position is not None:
             return position
-        for batch in self.scan(self.offset_index.lookup(offset).position):
+        for batch in self._walk_from(self.offset_index.lookup(offset)):
             if batch.header.last_offset >= offset:
                 return batch.position
         return None
@@ -361,7 +407,7 @@ class Segment:
             end, next_offset = self._end_within(start, max_bytes, offset, at_least_one=at_least_one)
         if end <= start:
             return LogRead(next_offset=offset)
-        data = self.file().read_at(start, end - start)
+        data = self._read_tested(start, end)
         self._remember(next_offset, end)
         return LogRead(
             parts=[data],
@@ -369,6 +415,24 @@ class Segment:
             base_offset=int.from_bytes(data[:8], "big"),
             next_offset=next_offset,
         )
+
+    def _read_tested(self, start: int, end: int) -> bytes:
+        """Whole batches; those of an earlier process are tested first (RULES C1)."""
+        data = self._read_at(start, end - start)
+        if self.first_reads.untested(start, end):
+            fault = first_fault(data, lambda: self._header_at(end), self.next_offset)
+            if fault is not None:
+                position, reason = fault
+                raise self._damaged(start + position, reason)
+            self.first_reads.note_tested(start, end)
+        return data
+
+    def _header_at(self, position: int) -> BatchHeader | None:
+        if position >= self.size:
+            return None
+        for batch in self.walk(position, read_bytes=HEADER_SIZE):
+            return batch.header
+        return None
 
     def _remember(self, offset: int, position: int) -> None:
         """A reader that got everything below `offset` asks for it next."""
@@ -384,7 +448,7 @@ class Segment:
             return known, upper_bound
         end, next_offset = start, offset
         first = max(start, self.offset_index.lookup(upper_bound - 1).position)
-        for position, header, _ in self.scan(first):
+        for position, header, _ in self.walk(first):
             if header.next_offset > upper_bound:
                 # Everything before this batch lies below the bound.
                 return position, max(next_offset, offset)
@@ -400,7 +464,7 @@ class Segment:
         """
         limit = start + max_bytes
         first = max(start, self.offset_index.lookup_position(limit).position)
-        for position, header, _ in self.scan(first):
+        for position, header, _ in self.walk(first):
             if position + header.size > limit:
                 if position == start and at_least_one:
                     return position + header.size, header.next_offset
@@ -408,7 +472,7 @@ class Segment:
         return self.size, self.next_offset
 
     def read_batch(self, batch: PlacedBatch) -> bytes:
-        return self.file().read_at(batch.position, batch.header.size)
+        return self._read_tested(batch.position, batch.position + batch.header.size)
 
     # Cutting.
 
@@ -417,12 +481,55 @@ class Segment:
         position = self.locate(offset)
         if position is None or position >= self.size:
             return
+        self.end_at(position)
+        self.file().truncate(position)
+
+    def end_at(self, position: int) -> None:
+        """Forget what is at `position`, where a batch begins, and behind it; the file stays."""
         self.thaw_indexes()
         self.offset_index.truncate(position)
         self._starts.clear()
-        self.file().truncate(position)
+        self.first_reads.cut(position)
         self.size = position
         self.rescan_tail()
+
+    def look_again(self, found: BatchDamaged, *, sealed: bool) -> BatchDamaged | None:
+        """Is it the log that is damaged, or an index that led astray? All headers are walked, which
+        may take a good part of a second, and the indexes made anew.
+
+        Returns the first damage, before which the segment now ends; None when it was the index.
+        """
+        size, next_offset = self.size, self.next_offset
+        damage = self._note_all_before(found)
+        if damage is None:
+            self.next_offset = next_offset
+            if sealed:
+                self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+                self.offset_index.table.write()
+                self.time_index.table.write()
+            return None
+        logger.error("%s ends at byte %d of %d: %s", self.log_path, self.size, size, damage.reason)
+        self.transactions.truncate(self.next_offset)
+        self.first_reads.cut(self.size)
+        return damage
+
+    def _note_all_before(self, found: BatchDamaged) -> BatchDamaged | None:
+        size = self.size
+        self._starts.clear()
+        self._clear_offset_indexes()
+        self.size, self.next_offset = 0, self.base_offset
+        self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        try:
+            scan = Scan(self.file(), 0, size)
+            for position, header, _ in scan:
+                if position == found.position:
+                    return found
+                if header.base_offset < self.next_offset:
+                    return self._damaged(position, f"{header.base_offset} comes again")
+                self.note(header.last_offset, header.size, header.max_timestamp)
+        except OSError as error:
+            return self._damaged(self.size, str(error))
+        return None if scan.fault is None else self._damaged(scan.end, scan.fault)
 
     def rescan_tail(self, *, indexes_sealed: bool = False) -> None:
         """Derive `next_offset`, timestamps and distance to the last entry from the bytes.
@@ -433,7 +540,7 @@ class Segment:
         last_entry = self.offset_index.lookup_position(self.size)
         self.next_offset = self.base_offset
         self.bytes_since_index = self.size - last_entry.position
-        for batch in self.scan(last_entry.position):
+        for batch in self.walk(last_entry.position):
             self.next_offset = batch.header.next_offset
         self.time_index.truncate(self.next_offset)
         self.transactions.truncate(self.next_offset)
@@ -441,11 +548,9 @@ class Segment:
         newest = self.offset_index.lookup(self.offset_of_max_timestamp).position
         if indexes_sealed:
             newest = max(newest, last_entry.position)
-        for _, header, _ in self.scan(newest):
+        for _, header, _ in self.walk(newest):
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp = header.max_timestamp
                 self.offset_of_max_timestamp = header.last_offset
-        self.first_timestamp = NO_TIMESTAMP
-        if self.size:
-            head = self.file().read_at(0, HEADER_SIZE)
-            self.first_timestamp = parse_header(head).max_timestamp
+        first = self._header_at(0)
+        self.first_timestamp = NO_TIMESTAMP if first is None else first.max_timestamp

@@ -165,6 +165,17 @@ def test_c1_leader_that_reports_damage_is_replaced(cluster: Cluster) -> None:
     assert (after.leader, after.leader_epoch, after.isr) == (2, 1, (2, 3))
 
 
+def test_c1_a_leader_that_stays_forgets_what_the_damaged_replica_confirmed(
+    cluster: Cluster,
+) -> None:
+    """Otherwise it would let it into the ISR again before it is filled."""
+    lose(cluster, 2)
+    after = cluster.partition()
+    assert (after.leader, after.leader_epoch, after.isr) == (1, 1, (1, 3))
+    lose(cluster, 2)  # Not in the ISR any more; it may have asked to join meanwhile.
+    assert (cluster.partition().leader, cluster.partition().leader_epoch) == (1, 2)
+
+
 def test_c1_damaged_last_known_leader_is_not_elected_without_a_word() -> None:
     cluster = Cluster()
     cluster.create((1, 2), min_isr=1)

@@ -19,6 +19,7 @@ from ....seam import Disk, frozen
 from ....wire.records import NO_EPOCH, BatchHeader, parse_header
 from ..batch_scan import PlacedBatch, Scan
 from ..control_marker import marker_of
+from ..errors import BatchDamaged
 from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
 from ..segment import CLEANED, Segment
@@ -42,10 +43,6 @@ SLICE_RECORDS = 300
 
 SYNC_BYTES = 4 << 20
 """New segments reach the device in pieces: one large sync would hold up those of the logs."""
-
-
-class CannotBeCleaned(Exception):
-    """A sealed segment does not read as it was written."""
 
 
 class RoundOver(Exception):
@@ -135,7 +132,7 @@ class CleaningRound:
         self._transactions = CleanedTransactions()
 
     async def run(self) -> RoundResult:
-        """Raises RoundOver, CannotBeCleaned, OSError (disk full: everything is as it was, but for
+        """Raises RoundOver, BatchDamaged, OSError (disk full: everything is as it was, but for
         groups already replaced)."""
         try:
             await self._fill_map()
@@ -306,14 +303,16 @@ class CleaningRound:
     # Both.
 
     async def _batches(self, segment: Segment, position: int = 0) -> AsyncIterator[PlacedBatch]:
-        """With their bytes, checksums tested. Raises CannotBeCleaned."""
+        """With their bytes, checksums tested. Raises BatchDamaged."""
         size = segment.size
         scan = Scan(_Reopened(segment), position, size, verify_from=0, read_bytes=READ_BYTES)
         for batch in scan:
             await self._pace.spend(batches=1, size=batch.header.size)
             yield batch
         if scan.fault is not None:
-            raise CannotBeCleaned(f"{segment.log_path} at byte {scan.end}: {scan.fault}")
+            raise BatchDamaged(
+                base_offset=segment.base_offset, position=scan.end, reason=scan.fault
+            )
 
 
 class _Reopened:

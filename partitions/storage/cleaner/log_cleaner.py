@@ -2,8 +2,8 @@
 
 One log at a time, so there is one key map. Which offsets are clean is kept in
 `cleaner-offset-checkpoint`, written after a round: a crash before that repeats the round. A log
-whose segments do not read as they were written is left alone until the process restarts; a disk
-that is full is tried again later.
+whose records cannot be read is left alone until the process restarts; one whose bytes are not those
+that were written is damaged (RULES C1); a disk that is full is tried again later.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from ....seam import Clock, Disk, frozen
 from ....wire import WireError
 from ....wire.compression import CompressionUnavailable
-from ..errors import StorageFailed
+from ..errors import BatchDamaged, StorageFailed
 from ..log_directory import LogDirectory
 from ..partition_log import PartitionLog
 from .cleanable import Cleanable, LogEnds, cleanable
-from .cleaning import CannotBeCleaned, CleaningRound, RoundOver, RoundResult
+from .cleaning import CleaningRound, RoundOver, RoundResult
 from .key_map import KeyMap
 from .pace import Pace
 from .settings import CleanerSettings
@@ -69,7 +69,9 @@ class LogCleaner:
             result = await self._clean(log, target)
         except RoundOver as why:
             logger.info("compaction of %s ends early: %s", log, why)
-        except (CannotBeCleaned, WireError, CompressionUnavailable) as error:
+        except BatchDamaged as damaged:
+            logger.error("compaction of %s ends: %s", log, log.note_damage(damaged))
+        except (WireError, CompressionUnavailable) as error:
             logger.error("%s is not compacted any more: %s", log, error)
             self._uncleanable[log] = None
         except (OSError, StorageFailed) as error:

@@ -513,6 +513,62 @@ def test_c1_an_unclean_election_of_a_damaged_log_takes_what_is_left(world: World
     assert scene.produce(1, b"x") == Answer(NO_ERROR, len(left))
 
 
+def flip_a_bit(scene: ReplicaScene, node_id: int) -> None:
+    """In the middle of a log that had been synced and checkpointed; headers are as they were."""
+    node = scene.nodes[node_id].host.drive.open_file(f"data/t-0/{0:020}.log", create=False)
+    for image in (node.cached, node.durable):
+        image[5 * len(image) // 10 + 65] ^= 1
+
+
+def test_c1_a_leader_whose_records_turn_out_damaged_gives_way_and_is_filled_again(
+    world: World,
+) -> None:
+    """C1: nobody sees the damage when the log is opened; the first who reads there does."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)  # A checkpoint.
+    scene.kill(1)
+    scene.fence(1)
+    flip_a_bit(scene, 1)
+    scene.start(1)
+    scene.await_isr(1, 2, 3)
+    scene.fence(3)
+    scene.fence(2)
+    scene.await_role(1, Role.LEADER)
+    scene.unfence(2)
+    scene.unfence(3)
+    scene.await_isr(1, 2, 3)
+    assert scene.fetch(1, 9).error_code == NO_ERROR
+    assert ErrorCode(scene.fetch(1, 0).error_code) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert scene.nodes[1].partition().role is Role.OFFLINE
+    assert scene.produce(1, b"x").error is ErrorCode.KAFKA_STORAGE_ERROR
+    scene.until(lambda: scene.image().leader in (2, 3))
+    scene.await_isr(1, 2, 3)
+    assert scene.consume(scene.image().leader) == [b"%d" % number for number in range(10)]
+    assert scene.nodes[1].log() == scene.nodes[2].log() == scene.nodes[3].log()
+
+
+def test_c1_a_follower_that_finds_damage_leaves_the_isr_and_is_filled_again(world: World) -> None:
+    """A consumer that reads from the nearest replica is the one who meets it (KIP-392)."""
+    scene = ReplicaScene(world)
+    scene.create()
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(3)
+    scene.fence(3)
+    flip_a_bit(scene, 3)
+    scene.start(3)
+    scene.await_isr(1, 2, 3)
+    assert ErrorCode(scene.fetch(3, 5).error_code) is ErrorCode.KAFKA_STORAGE_ERROR
+    scene.until(lambda: 3 not in scene.image().isr)
+    scene.await_isr(1, 2, 3)
+    assert scene.consume(3) == [b"%d" % number for number in range(10)]
+    assert scene.nodes[3].replicas.counters.committed_records_cut == 0
+
+
 def test_c3_a_member_that_lost_its_end_leaves_at_once_and_is_filled_again(world: World) -> None:
     """Behind the back of everybody, and in one life: the leader sees it by the next fetch."""
     scene = ReplicaScene(world)

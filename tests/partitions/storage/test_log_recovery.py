@@ -253,17 +253,6 @@ async def test_r07_damage_below_the_recovery_point_is_reported_and_not_cut(where
     await log.close()
 
 
-async def test_a_flipped_bit_below_the_recovery_point_is_left_to_readers() -> None:
-    """What was synced is not read again at start: 10 GB would take too long. Consumers and
-    followers test every checksum."""
-    disk, held = await stopped_log(40)
-    inode(disk, names(disk, ".log")[1]).data[70] ^= 1
-    log = await open_log(disk, SMALL, recovery_point=40)
-    assert log.damage is None
-    assert len(contents(log)) == len(held)
-    await log.close()
-
-
 async def test_c4_recovery_writes_the_tail_again_and_syncs_it() -> None:
     disk = new_disk()
     log = await open_log(disk)
