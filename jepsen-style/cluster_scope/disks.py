@@ -7,7 +7,6 @@ asked. Only whole batches with good checksums count, up to the first that is non
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from ..clients.batches import Batch, scan
@@ -15,6 +14,7 @@ from ..simulation.cluster import DATA
 from ..simulation.drive import DirectoryNode, DiskChange, Drive, FileNode
 
 _SEGMENT = re.compile(rf"{DATA}/([^/]+-\d+)/(\d{{20}})\.log")
+_FOLDER = re.compile(rf"{DATA}(?:/[^/]+-\d+)?")
 
 Key = str
 """A partition, as its folder and histories name it."""
@@ -64,17 +64,28 @@ class NodeDisk:
         held = self._held.get(key)
         return held[max(held)].batch.last_offset + 1 if held else 0
 
+    def hides_bytes(self, key: Key) -> bool:
+        """Whether anything stands behind the last whole batch of a segment."""
+        for path in self._segments(key):
+            node = self._drive.find(path)
+            if isinstance(node, FileNode) and len(node.cached) > self._ends.get(path, 0):
+                return True
+        return False
+
     def batches(self, key: Key) -> list[Batch]:
         return [held.batch for _, held in sorted(self._held.get(key, {}).items())]
 
     # Changes
 
     def _on_change(self, change: DiskChange) -> None:
+        match = _SEGMENT.fullmatch(change.path)
         if change.renamed:
-            if change.path.endswith(".log") or change.path.count("/") < 2:
+            # Checkpoints are renamed all the time; only what holds segments matters here.
+            if match is not None:
+                self._look_again_at(match[1])
+            elif _FOLDER.fullmatch(change.path):
                 self.look_again()
             return
-        match = _SEGMENT.fullmatch(change.path)
         if match is None:
             return
         known = self._ends.get(change.path, 0)
@@ -85,13 +96,17 @@ class NodeDisk:
 
     def look_again(self) -> None:
         """At everything: power was lost, a disk was changed, names have moved."""
-        before, self._held = self._held, {}
-        self._files.clear()
-        self._ends.clear()
-        for key, path in self._segments():
+        for key in list(dict.fromkeys([*self._held, *self._keys()])):
+            self._look_again_at(key)
+
+    def _look_again_at(self, key: Key) -> None:
+        before = self._held.pop(key, {})
+        for path in [path for path in self._files if path.startswith(f"{DATA}/{key}/")]:
+            del self._files[path]
+            self._ends.pop(path, None)
+        for path in self._segments(key):
             self._read_on(key, path)
-        for key, batches in before.items():
-            self._tell_vanished(key, batches)
+        self._tell_vanished(key, before)
 
     def _read_again(self, key: Key, path: str) -> None:
         held = self._held.setdefault(key, {})
@@ -124,15 +139,13 @@ class NodeDisk:
             if not self.holds(key, base, held.batch.name):
                 self._on_batch.vanished(self.node_id, key, held.batch)
 
-    def _segments(self) -> Iterator[tuple[Key, str]]:
+    def _keys(self) -> list[Key]:
         data = self._drive.find(DATA)
-        if not isinstance(data, DirectoryNode):
-            return
-        for folder, node in sorted(data.entries.items()):
-            if not isinstance(node, DirectoryNode):
-                continue
-            for name in sorted(node.entries):
-                path = f"{DATA}/{folder}/{name}"
-                match = _SEGMENT.fullmatch(path)
-                if match is not None:
-                    yield match[1], path
+        entries = sorted(data.entries) if isinstance(data, DirectoryNode) else []
+        return [name for name in entries if _FOLDER.fullmatch(f"{DATA}/{name}")]
+
+    def _segments(self, key: Key) -> list[str]:
+        folder = self._drive.find(f"{DATA}/{key}")
+        names = sorted(folder.entries) if isinstance(folder, DirectoryNode) else []
+        paths = [f"{DATA}/{key}/{name}" for name in names]
+        return [path for path in paths if _SEGMENT.fullmatch(path)]
