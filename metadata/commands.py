@@ -208,6 +208,7 @@ class BrokerConfigs:
     """All dynamic settings of a broker ('' is the cluster default), replacing `before`."""
 
     broker: str
+    """A key of `ClusterImage.configs`, so that groups' settings go the same way."""
     before: Mapping[str, str]
     after: Mapping[str, str]
     min_insync_replicas: int

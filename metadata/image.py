@@ -127,7 +127,8 @@ class ClusterImage:
     """By name."""
     topic_names: Mapping[UUID, str] = field(default_factory=_empty)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=_empty)
-    """Dynamic broker settings: by node id as text, '' for the cluster-wide default."""
+    """Dynamic settings: a broker's by its node id as text, those of all brokers under '', a group's
+    under what `group_configs.py` makes of its name."""
     next_producer_id: int = 0
     voter_directories: Mapping[int, UUID] = field(default_factory=_empty)
     """Pinned directory id of each voter (RULES B3)."""

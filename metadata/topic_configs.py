@@ -21,6 +21,10 @@ CLUSTER_DEFAULT = ""
 """Name under which `ClusterImage.configs` holds the dynamic defaults of all brokers."""
 
 
+Synonym = tuple[str, str | None, ConfigSource]
+"""(name, value, where it is set)."""
+
+
 @frozen
 class Effective:
     """The value in force and where it comes from."""
@@ -96,9 +100,18 @@ def effective_topic_config(
     name: str, configs: Mapping[str, str], broker: BrokerSettings
 ) -> Effective:
     """The value of one setting for a topic with these settings of its own."""
-    if name in configs:
-        return Effective(configs[name], ConfigSource.DYNAMIC_TOPIC)
-    definition = TOPIC_CONFIGS[name]
+    return effective(TOPIC_CONFIGS[name], configs, ConfigSource.DYNAMIC_TOPIC, broker)
+
+
+def effective(
+    definition: Definition,
+    own: Mapping[str, str],
+    own_source: ConfigSource,
+    broker: BrokerSettings,
+) -> Effective:
+    """The strongest along the chain from a resource's own settings to the default."""
+    if definition.name in own:
+        return Effective(own[definition.name], own_source)
     for synonym, factor in definition.synonyms:
         for source, settings in broker.sources():
             text = settings.get(synonym)
@@ -109,12 +122,21 @@ def effective_topic_config(
 
 def synonyms_of_topic_config(
     name: str, configs: Mapping[str, str], broker: BrokerSettings
-) -> list[tuple[str, str | None, ConfigSource]]:
+) -> list[Synonym]:
+    return synonyms(TOPIC_CONFIGS[name], configs, ConfigSource.DYNAMIC_TOPIC, broker)
+
+
+def synonyms(
+    definition: Definition,
+    own: Mapping[str, str],
+    own_source: ConfigSource,
+    broker: BrokerSettings,
+) -> list[Synonym]:
     """All that is set along the chain, strongest first, as DescribeConfigs lists synonyms."""
-    definition = TOPIC_CONFIGS[name]
-    found: list[tuple[str, str | None, ConfigSource]] = []
-    if name in configs:
-        found.append((name, configs[name], ConfigSource.DYNAMIC_TOPIC))
+    name = definition.name
+    found: list[Synonym] = []
+    if name in own:
+        found.append((name, own[name], own_source))
     for synonym, _ in definition.synonyms:
         for source, settings in broker.sources():
             if synonym in settings:

@@ -1,4 +1,5 @@
-"""AlterConfigs (33) and IncrementalAlterConfigs (44) for topics and brokers (KIP-226, KIP-339).
+"""AlterConfigs (33) and IncrementalAlterConfigs (44) for topics, brokers and groups (KIP-226,
+KIP-339, KIP-848).
 
 Both compute the whole new settings of a resource from those in the image and propose them as
 compare-and-set, so that two changes at once never swallow each other; the loser is computed anew.
@@ -22,6 +23,12 @@ from ...wire.messages.incremental_alter_configs import (
 from ..broker_configs import BROKER_CONFIGS
 from ..commands import AlterConfigs, BrokerConfigs, TopicConfigs
 from ..config_definition import ConfigType, Definition, InvalidConfig, UpdateMode, split_list
+from ..group_configs import (
+    GROUP_CONFIGS,
+    configs_of_group,
+    key_of_group,
+    validate_group_configs,
+)
 from ..image import ClusterImage
 from ..results import Item
 from ..topic_config_definitions import TOPIC_CONFIGS
@@ -46,6 +53,7 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class Operation(IntEnum):
@@ -214,6 +222,8 @@ def _plan(office: Office, wanted: Wanted) -> TopicConfigs | BrokerConfigs:
             return _plan_topic(office, wanted)
         if wanted.type == ResourceType.BROKER:
             return _plan_broker(office, wanted)
+        if wanted.type == ResourceType.GROUP:
+            return _plan_group(office, wanted)
     except InvalidConfig as error:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
     raise Refused(
@@ -263,6 +273,22 @@ def _plan_broker(office: Office, wanted: Wanted) -> BrokerConfigs:
         after=after,
         min_insync_replicas=resolved.min_insync_replicas,
         unclean_leader_election=resolved.unclean_leader_election,
+    )
+
+
+def _plan_group(office: Office, wanted: Wanted) -> BrokerConfigs:
+    if not wanted.name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    before = configs_of_group(office.image, wanted.name)
+    after = _after(before, wanted, GROUP_CONFIGS)
+    validate_group_configs(after, office.broker_settings())
+    return BrokerConfigs(
+        broker=key_of_group(wanted.name),
+        before=before,
+        after=after,
+        # Read for the cluster's default only.
+        min_insync_replicas=1,
+        unclean_leader_election=False,
     )
 
 

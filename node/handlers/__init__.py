@@ -67,6 +67,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.DESCRIBE_CLUSTER, 0, 2, "describe_cluster"),
     Served(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, "consumer_group_heartbeat"),
     Served(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),
+    Served(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, "list_config_resources"),
     Served(ApiKey.ALTER_PARTITION, 2, 3, "strangers", advertised=False),
     Served(ApiKey.BROKER_REGISTRATION, 0, 4, "strangers", advertised=False),
     Served(ApiKey.BROKER_HEARTBEAT, 0, 2, "strangers", advertised=False),

@@ -1,7 +1,7 @@
 """API key 32: DescribeConfigs, versions 1-4, answered from this node's image and configuration.
 
-v1 adds synonyms, v3 type and documentation, v4 is flexible. Topics can be described on every node,
-a broker only on itself (Kafka's rule: its static settings are known nowhere else).
+v1 adds synonyms, v3 type and documentation, v4 is flexible. Topics and groups can be described on
+every node, a broker only on itself (Kafka's rule: its static settings are known nowhere else).
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...metadata.config_definition import ConfigSource, Definition, UpdateMode
+from ...metadata.controller.configs import ResourceType
+from ...metadata.group_configs import GROUP_CONFIGS, configs_of_group
 from ...metadata.topic_config_definitions import TOPIC_CONFIGS
 from ...metadata.topic_configs import (
     CLUSTER_DEFAULT,
     BrokerSettings,
+    effective,
     effective_topic_config,
+    synonyms,
     synonyms_of_topic_config,
 )
 from ...metadata.topic_names import why_invalid
@@ -27,9 +31,6 @@ Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Row = Result.DescribeConfigsResourceResult
 Synonym = Row.DescribeConfigsSynonym
-
-TOPIC = 2
-BROKER = 4
 
 SECRET = frozenset({"cluster.secret.file"})
 
@@ -52,10 +53,12 @@ def _describe(services: Services, resource: Resource, request: DescribeConfigsRe
         resource_name=resource.resource_name,
         error_message=None,
     )
-    if resource.resource_type == TOPIC:
+    if resource.resource_type == ResourceType.TOPIC:
         rows = _topic_rows(services, resource, result)
-    elif resource.resource_type == BROKER:
+    elif resource.resource_type == ResourceType.BROKER:
         rows = _broker_rows(services, resource, result)
+    elif resource.resource_type == ResourceType.GROUP:
+        rows = _group_rows(services, resource, result)
     else:
         return _failed(
             result,
@@ -85,14 +88,34 @@ def _topic_rows(services: Services, resource: Resource, result: Result) -> Itera
     config = services.config
     broker = BrokerSettings.of(services.image, config.given, config.node_id)
     for key in _wanted(resource, TOPIC_CONFIGS):
-        effective = effective_topic_config(key, topic.configs, broker)
+        found = effective_topic_config(key, topic.configs, broker)
         definition = TOPIC_CONFIGS[key]
         yield _row(
             definition,
-            effective.value,
-            effective.source,
+            found.value,
+            found.source,
             read_only=False,
             synonyms=synonyms_of_topic_config(key, topic.configs, broker),
+        )
+
+
+def _group_rows(services: Services, resource: Resource, result: Result) -> Iterable[Row]:
+    """Also of groups that nobody has joined: what would be in force for them."""
+    if not resource.resource_name:
+        _failed(result, ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        return
+    config = services.config
+    own = configs_of_group(services.image, resource.resource_name)
+    broker = BrokerSettings.of(services.image, config.given, config.node_id)
+    for key in _wanted(resource, GROUP_CONFIGS):
+        definition = GROUP_CONFIGS[key]
+        found = effective(definition, own, ConfigSource.GROUP, broker)
+        yield _row(
+            definition,
+            found.value,
+            found.source,
+            read_only=False,
+            synonyms=synonyms(definition, own, ConfigSource.GROUP, broker),
         )
 
 

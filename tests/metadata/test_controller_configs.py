@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+import pytest
+
 from logboat.metadata.commands import AlterConfigs, TopicConfigs
+from logboat.metadata.config_definition import InvalidConfig
+from logboat.metadata.group_configs import (
+    configs_of_group,
+    groups_with_configs,
+    validate_group_configs,
+)
+from logboat.metadata.topic_configs import BrokerSettings
 from logboat.wire import ErrorCode
 from logboat.wire.messages.alter_configs import AlterConfigsRequest
 from logboat.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -12,7 +21,7 @@ from tests.metadata.fake_quorum import Node
 from tests.metadata.virtual_loop import run
 
 Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -179,6 +188,47 @@ def test_broker_settings_are_refused_where_kafka_refuses_them() -> None:
         await node.controller.stop()
 
     run(scenario())
+
+
+def test_settings_of_a_group_are_kept_within_the_bounds_of_brokers() -> None:
+    interval, session = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
+
+    async def scenario() -> None:
+        node = await started()
+        for name, step, error in (
+            ("g", (interval, SET, "6000"), ErrorCode.NONE),
+            ("g", (interval, SET, "4999"), ErrorCode.INVALID_CONFIG),
+            ("g", (interval, SET, "15001"), ErrorCode.INVALID_CONFIG),
+            ("g", (interval, SET, "soon"), ErrorCode.INVALID_CONFIG),
+            ("g", (session, SET, "44999"), ErrorCode.INVALID_CONFIG),
+            ("g", (session, SET, "60001"), ErrorCode.INVALID_CONFIG),
+            ("g", ("share.session.timeout.ms", SET, "45000"), ErrorCode.INVALID_CONFIG),
+            ("", (interval, SET, "6000"), ErrorCode.INVALID_REQUEST),
+            ("1", (session, SET, "50000"), ErrorCode.NONE),
+        ):
+            assert await change(node, step, kind=GROUP, name=name) == error, (name, step)
+        assert configs_of_group(node.image, "g") == {interval: "6000"}
+        assert configs_of_group(node.image, "1") == {session: "50000"}
+        assert groups_with_configs(node.image) == ["1", "g"]
+        assert "1" not in node.image.configs  # a group's name is no broker's
+        await change(node, (interval, DELETE, None), kind=GROUP, name="g")
+        assert groups_with_configs(node.image) == ["1"]
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_a_groups_session_outlasts_its_heartbeats() -> None:
+    wide = {
+        "group.consumer.min.session.timeout.ms": "1000",
+        "group.consumer.session.timeout.ms": "10000",
+    }
+    broker = BrokerSettings(dynamic={}, dynamic_default={}, static=wide)
+    validate_group_configs({"consumer.session.timeout.ms": "5001"}, broker)
+    with pytest.raises(InvalidConfig, match="must be greater than consumer"):
+        validate_group_configs({"consumer.session.timeout.ms": "5000"}, broker)
+    with pytest.raises(InvalidConfig, match="must be greater than consumer"):
+        validate_group_configs({"consumer.heartbeat.interval.ms": "10000"}, broker)
 
 
 def test_settings_are_not_changed_by_a_node_that_is_not_the_controller() -> None:
