@@ -471,17 +471,18 @@ class PartitionLog:
         if not self._flush_scheduled:
             self._flush_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
+            # Its first step comes right behind the write, in the next turn.
+            self._commit.request()
         if self._held.full:
             self._write_held()
 
     # Writing.
 
     def _flush(self) -> None:
-        """End of the turn: write what it appended, then let a sync cover it."""
+        """End of the turn: write what it appended; a sync then covers it."""
         self._flush_scheduled = False
         self._try_write()
         self._notify()
-        self._commit.request()
 
     def _try_write(self) -> None:
         # Who appended is told through `on_rolled_back`.
