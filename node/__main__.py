@@ -15,12 +15,17 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from ..seam import Fatal, SystemClock
 from .config import ConfigRefused, NodeConfig
 from .config_file import read_settings, render_defaults
+from .settings import KEY_PASSWORD, KEYSTORE, TRUSTSTORE
+
+if TYPE_CHECKING:
+    from ..raftlog import ChannelTls
 
 logger = logging.getLogger("logboat.node")
 
@@ -47,13 +52,33 @@ def main() -> int:
 
 
 def load(path: str) -> NodeConfig:
-    """The node's configuration and the cluster's secret. Raises ConfigRefused."""
+    """The node's configuration, the cluster's secret and certificates. Raises ConfigRefused."""
     given = read_settings(_read(path).decode("utf-8", "replace"))
     secret_file = given.get("cluster.secret.file")
     secret = _read(secret_file).strip() if secret_file else b""
     if secret_file and not secret:
         raise ConfigRefused(f"cluster.secret.file {secret_file} is empty")
-    return NodeConfig.of(given, secret=secret)
+    return NodeConfig.of(given, secret=secret, tls=_tls(given))
+
+
+def _tls(given: Mapping[str, str]) -> ChannelTls | None:
+    """What protects the channels between nodes, unless one of the files is not even named."""
+    certificate, authorities = given.get(KEYSTORE), given.get(TRUSTSTORE)
+    if not certificate or not authorities:
+        return None
+    from ..raftlog import ChannelTls  # Nobody else needs it to check a configuration.
+
+    for path in (certificate, authorities):
+        _read(path)  # OpenSSL does not say which file it cannot read.
+    try:
+        return ChannelTls.of_files(
+            certificate=certificate, authorities=authorities, password=given.get(KEY_PASSWORD)
+        )
+    except OSError as error:
+        raise ConfigRefused(
+            f"{certificate} and {authorities} are no certificates in PEM that belong together: "
+            f"{error.strerror or error}"
+        ) from error
 
 
 def run(config: NodeConfig, *, report_to: str) -> int:

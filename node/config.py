@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ..metadata.config_definition import InvalidConfig
 from ..metadata.listeners import CLIENT_LISTENER, INTERNODE_LISTENER
 from ..seam import frozen
 from .addresses import ALL_INTERFACES, Address, parse_listeners, parse_voters
 from .inert_settings import INERT_SETTINGS
-from .settings import REQUIRED, SETTINGS
+from .settings import KEYSTORE, REQUIRED, SETTINGS, TRUSTSTORE
+
+if TYPE_CHECKING:
+    from ..raftlog import ChannelTls
 
 MAX_CLUSTER_ID = 255
 """Bytes: what the handshake between nodes carries."""
@@ -42,9 +46,13 @@ class NodeConfig:
     """The settings that were stated, by Kafka's names, as text."""
     secret: bytes = field(default=b"", repr=False)
     """Content of `cluster.secret.file`; empty only for a node that is alone."""
+    tls: ChannelTls | None = field(default=None, repr=False)
+    """What the files of keystore and truststore hold; None without them."""
 
     @classmethod
-    def of(cls, given: Mapping[str, str], *, secret: bytes = b"") -> NodeConfig:
+    def of(
+        cls, given: Mapping[str, str], *, secret: bytes = b"", tls: ChannelTls | None = None
+    ) -> NodeConfig:
         """Raises ConfigRefused with one sentence."""
         for name in given:
             _check_setting(name, given[name])
@@ -52,7 +60,7 @@ class NodeConfig:
             if not given.get(name):
                 raise ConfigRefused(f"{name} is required")
         try:
-            return _assemble(given, secret)
+            return _assemble(given, secret, tls)
         except ValueError as error:
             raise ConfigRefused(str(error)) from error
 
@@ -103,7 +111,7 @@ def _check_setting(name: str, text: str) -> None:
         raise ConfigRefused(str(error)) from error
 
 
-def _assemble(given: Mapping[str, str], secret: bytes) -> NodeConfig:
+def _assemble(given: Mapping[str, str], secret: bytes, tls: ChannelTls | None) -> NodeConfig:
     node_id = int(given["node.id"])
     cluster_id = given["cluster.id"]
     if len(cluster_id.encode()) > MAX_CLUSTER_ID:
@@ -122,6 +130,8 @@ def _assemble(given: Mapping[str, str], secret: bytes) -> NodeConfig:
     _check_roles(given.get("process.roles"), node_id, votes=node_id in voters)
     if set(voters) != {node_id} and not secret and "cluster.secret.file" not in given:
         raise ValueError("cluster.secret.file is required with several nodes")
+    if bool(given.get(KEYSTORE)) != bool(given.get(TRUSTSTORE)):
+        raise ValueError(f"TLS between nodes needs both {KEYSTORE} and {TRUSTSTORE}")
     http = given.get("http.listener", "")
     return NodeConfig(
         node_id=node_id,
@@ -136,6 +146,7 @@ def _assemble(given: Mapping[str, str], secret: bytes) -> NodeConfig:
         rack=given.get("broker.rack") or None,
         given=MappingProxyType(dict(given)),
         secret=secret,
+        tls=tls,
     )
 
 

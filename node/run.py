@@ -244,6 +244,7 @@ class Node:
             node_id=config.node_id,
             directory_id=log_directory.directory_id,
             cluster_id=config.cluster_id,
+            tls=config.tls,
         )
         self.machine = MetadataMachine(cluster_id=config.cluster_id, on_fatal=self._on_fatal)
         self.raft = self._make_raft(log_directory)

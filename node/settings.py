@@ -16,6 +16,11 @@ from ..metadata.config_definition import ConfigType, Definition, at_least
 
 REQUIRED = ("node.id", "cluster.id", "log.dirs")
 
+# As Kafka writes what concerns one listener only.
+KEYSTORE = "listener.name.internode.ssl.keystore.location"
+TRUSTSTORE = "listener.name.internode.ssl.truststore.location"
+KEY_PASSWORD = "listener.name.internode.ssl.key.password"
+
 _INT_MAX = str(2**31 - 1)
 
 _OWN = (
@@ -30,6 +35,25 @@ _OWN = (
         ConfigType.STRING,
         None,
         "File whose content proves membership of the cluster; required with several nodes.",
+    ),
+    Definition(
+        KEYSTORE,
+        ConfigType.STRING,
+        None,
+        "PEM file with this node's private key and its certificate chain for DNS name node-<id>: "
+        "TLS between nodes, with certificates at both ends.",
+    ),
+    Definition(
+        TRUSTSTORE,
+        ConfigType.STRING,
+        None,
+        "PEM file with the authorities that sign the certificates of nodes; required for TLS.",
+    ),
+    Definition(
+        KEY_PASSWORD,
+        ConfigType.STRING,
+        None,
+        "Of the private key for TLS between nodes, when it is encrypted.",
     ),
     Definition("log.dirs", ConfigType.LIST, None, "The data directory (exactly one); required."),
     Definition(

@@ -7,7 +7,7 @@ as not applied or unknown; what was acknowledged survives the loss of power on a
 `Observer` follows the log without a vote.
 
 `Channel` is also the connection of the inter-node Kafka listener. Left to others: what the commands
-mean (`metadata`), the listener, TLS contexts and the choice of addresses (`node`).
+mean (`metadata`), the listener, where certificates lie and the choice of addresses (`node`).
 """
 
 from .channel import (
@@ -36,6 +36,7 @@ from .interface import (
 from .observer import Observer
 from .raft_log import RaftLog
 from .settings import RaftSettings
+from .tls import ChannelTls
 from .transport import SERVICE as RAFT_SERVICE
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "ChannelLimits",
     "ChannelPeer",
     "ChannelServerProtocol",
+    "ChannelTls",
     "Credential",
     "HandshakeFailed",
     "NotLeader",

@@ -8,7 +8,8 @@ After the handshake (`handshake.py`) each direction is a sequence of frames
 with the MAC over length, sequence and payload under that direction's key. Sequences start at 0 and
 grow by one, so a frame is delivered exactly once and in order per connection, or the connection
 ends. Anything unexpected (wrong secret, garbage, a pickle, a length beyond `max_frame`, a replayed
-or altered frame) closes the connection with one log line.
+or altered frame) closes the connection with one log line. Where the credential holds certificates
+all of it travels inside TLS (`tls.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .handshake import (
     ListenerHandshake,
     Session,
 )
+from .tls import TlsTransport, looks_like_tls, told
 
 logger = logging.getLogger(__name__)
 
@@ -287,25 +289,29 @@ class _ChannelProtocol(asyncio.BufferedProtocol):
         self._buffer = FrameBuffer(_HANDSHAKE_HEADER.size + MAX_MESSAGE)
         self._transport: asyncio.Transport | None = None
         self._channel: Channel | None = None
+        self._tls: TlsTransport | None = None
         self._failed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # By interface: uvloop's and the simulation's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
-        self._reply(self._handshake.first_message())
+        self._tls = self.secure(self._transport)
+        if self._tls is None:
+            self._proceed(self._begin)
+        else:
+            self._transport = self._tls
+            self._proceed(self._decrypt)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer.space()
+        return self._buffer.space() if self._tls is None else self._tls.space()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._buffer.received(nbytes)
-        if self._channel is not None:
-            self._channel.on_bytes()
-            return
-        try:
-            self._advance()
-        except (HandshakeFailed, FrameTooLarge) as error:
-            self.fail(error)
+        if self._tls is None:
+            self._buffer.received(nbytes)
+            self._on_bytes()
+        else:
+            self._tls.received(nbytes)
+            self._proceed(self._decrypt)
 
     def eof_received(self) -> bool:
         return False
@@ -330,9 +336,48 @@ class _ChannelProtocol(asyncio.BufferedProtocol):
         if self._failed or self._channel is not None:
             return
         self._failed = True
-        if self._transport is not None:
+        if self._tls is not None:
+            self._tls.refuse()
+        elif self._transport is not None:
             self._transport.abort()
         self.on_failed(error)
+
+    def _begin(self) -> None:
+        self._reply(self._handshake.first_message())
+
+    def _on_bytes(self) -> None:
+        if self._channel is not None:
+            self._channel.on_bytes()
+        else:
+            self._proceed(self._advance)
+
+    def _decrypt(self) -> None:
+        """Go on with TLS, and with what it yields."""
+        tls = self._tls
+        assert tls is not None
+        if not tls.established:
+            if not tls.shake_hands():
+                return
+            self._handshake.certified(tls.names)
+            self._begin()
+        while not tls.is_closing() and (count := tls.read_into(self._buffer.space())):
+            self._buffer.received(count)
+            self._on_bytes()
+
+    def _proceed(self, step: Callable[[], None]) -> None:
+        """Take a step that the other side may have made impossible."""
+        try:
+            step()
+        except HandshakeFailed as error:
+            self.fail(error)
+        except FrameTooLarge as error:
+            tls = looks_like_tls(error.length)
+            self.fail(HandshakeFailed("it speaks TLS, this node does not") if tls else error)
+        except ssl.SSLError as error:
+            if self._channel is not None:
+                self._channel.abort(told(error))
+            else:
+                self.fail(HandshakeFailed(told(error)))
 
     def _advance(self) -> None:
         while self._channel is None and not self._failed:
@@ -360,6 +405,10 @@ class _ChannelProtocol(asyncio.BufferedProtocol):
         if message is not None and self._transport is not None:
             self._transport.write(_HANDSHAKE_HEADER.pack(len(message)) + message)
 
+    def secure(self, transport: asyncio.Transport) -> TlsTransport | None:
+        """TLS over this transport, where it is configured."""
+        raise NotImplementedError
+
     def on_open(self, channel: Channel) -> None:
         raise NotImplementedError
 
@@ -379,7 +428,12 @@ class _DialerProtocol(_ChannelProtocol):
         max_buffered: int,
     ) -> None:
         super().__init__(handshake, max_frame=max_frame, max_buffered=max_buffered)
+        self._dialer = handshake
         self._opened = opened
+
+    def secure(self, transport: asyncio.Transport) -> TlsTransport | None:
+        tls = self._dialer.credential.tls
+        return None if tls is None else tls.dial(transport, self._dialer.expected_node_id)
 
     def on_open(self, channel: Channel) -> None:
         if self._opened.done():
@@ -403,7 +457,6 @@ async def dial(
     deadline: float,
     max_frame: int = MAX_FRAME,
     max_buffered: int = MAX_BUFFERED,
-    tls: ssl.SSLContext | None = None,
 ) -> Channel:
     """Connect to a node and prove each other's membership by `deadline` (loop time).
 
@@ -416,10 +469,7 @@ async def dial(
     protocol = _DialerProtocol(handshake, opened, max_frame=max_frame, max_buffered=max_buffered)
     try:
         async with asyncio.timeout_at(deadline):
-            if tls is None:
-                await loop.create_connection(lambda: protocol, host, port)
-            else:
-                await loop.create_connection(lambda: protocol, host, port, ssl=tls)
+            await loop.create_connection(lambda: protocol, host, port)
             return await opened
     except BaseException:
         # Cancelled or late: whatever the handshake still does, nobody waits for its channel.
@@ -445,7 +495,6 @@ class ChannelServerProtocol(_ChannelProtocol):
         self._address: object = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
         self._address = transport.get_extra_info("peername")
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(
@@ -454,6 +503,11 @@ class ChannelServerProtocol(_ChannelProtocol):
             HandshakeFailed("the handshake took too long"),
         )
         self._acceptor.on_connection(self)
+        super().connection_made(transport)
+
+    def secure(self, transport: asyncio.Transport) -> TlsTransport | None:
+        tls = self._acceptor.credential.tls
+        return None if tls is None else tls.accept(transport)
 
     def on_open(self, channel: Channel) -> None:
         self._forget()
@@ -511,7 +565,7 @@ def accept_factory(
     on_channel: Callable[[Channel], None],
     limits: ChannelLimits | None = None,
 ) -> Acceptor:
-    """What `loop.create_server` takes as its protocol factory; TLS is an argument of that call.
+    """What `loop.create_server` takes as its protocol factory; TLS comes with the credential.
 
     `on_channel` gets each proven channel once and must call its `set_receiver` or `close` it.
     """

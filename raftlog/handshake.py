@@ -10,17 +10,21 @@ Each proof is an HMAC over both messages, hence over both nonces, node ids, dire
 service and the cluster id: nothing of another connection, cluster or role can be replayed here, and
 the keys of the frames, one per direction, are derived from the same transcript. The first thing a
 stranger must send is a fixed magic; everything is compared before it is believed, and nothing is
-ever unpickled or evaluated.
+ever unpickled or evaluated. Where TLS is configured all of this happens inside it, and the node id
+that a side claims must also be the one that its certificate names.
 """
 
 from __future__ import annotations
 
 import hmac
 import struct
+from collections.abc import Iterable
+from dataclasses import field
 from random import Random
 from uuid import UUID
 
 from ..seam import Buffer, frozen
+from .tls import ChannelTls, certified_name
 
 MAX_MESSAGE = 768
 """Bytes of the largest handshake message; what a stranger can make us hold."""
@@ -47,6 +51,8 @@ class Credential:
     node_id: int
     directory_id: UUID
     cluster_id: str
+    tls: ChannelTls | None = field(default=None, repr=False)
+    """Where it is set, a peer without TLS and a certificate of its own is refused."""
 
     def __repr__(self) -> str:
         return f"Credential(node_id={self.node_id}, cluster_id={self.cluster_id!r})"
@@ -78,18 +84,39 @@ class Step:
     session: Session | None
 
 
-class DialerHandshake:
+class _Handshake:
+    """What both sides know of the other's certificate."""
+
+    def __init__(self, credential: Credential) -> None:
+        self.credential = credential
+        self._certified: Iterable[str] = ()
+
+    def certified(self, names: Iterable[str]) -> None:
+        """TLS stands, and the other side's certificate holds these names."""
+        self._certified = names
+
+    def _check_certified(self, node_id: int) -> None:
+        """Raises HandshakeFailed unless TLS is off, or the certificate is this node's."""
+        name = certified_name(node_id)
+        if self.credential.tls is not None and name not in self._certified:
+            held = ", ".join(sorted(self._certified)) or "no DNS name"
+            raise HandshakeFailed(f"its certificate is for {held}, not for {name}")
+
+
+class DialerHandshake(_Handshake):
     """The connecting side: hello -> (welcome) -> proof, done."""
 
     def __init__(
         self, credential: Credential, rng: Random, *, service: str, expected_node_id: int
     ) -> None:
-        self._credential = credential
+        super().__init__(credential)
         self._service = service
-        self._expected_node_id = expected_node_id
+        self.expected_node_id = expected_node_id
         self._hello = _encode_hello(credential, _nonce(rng), service, expected_node_id)
 
     def first_message(self) -> bytes | None:
+        """Raises HandshakeFailed when a certificate is not that of the expected node."""
+        self._check_certified(self.expected_node_id)
         return self._hello
 
     def receive(self, message: Buffer) -> Step:
@@ -101,21 +128,21 @@ class DialerHandshake:
         magic, _, node_id, directory_id = _WELCOME.unpack(welcome)
         if magic != _MAGIC:
             raise HandshakeFailed("not a Logboat inter-node listener")
-        keys = _Keys(self._credential, self._hello + welcome)
+        keys = _Keys(self.credential, self._hello + welcome)
         if not hmac.compare_digest(proof, keys.listener_proof):
             raise HandshakeFailed("the listener does not hold this cluster's secret")
-        if node_id != self._expected_node_id:
-            raise HandshakeFailed(f"node {node_id} answers, expected {self._expected_node_id}")
+        if node_id != self.expected_node_id:
+            raise HandshakeFailed(f"node {node_id} answers, expected {self.expected_node_id}")
         peer = ChannelPeer(node_id, UUID(bytes=directory_id), self._service)
         session = Session(peer, send_key=keys.dialer_key, receive_key=keys.listener_key)
         return Step(keys.dialer_proof, session)
 
 
-class ListenerHandshake:
+class ListenerHandshake(_Handshake):
     """The accepting side: (hello) -> welcome -> (proof), done."""
 
     def __init__(self, credential: Credential, rng: Random) -> None:
-        self._credential = credential
+        super().__init__(credential)
         self._rng = rng
         self._keys: _Keys | None = None
         self._peer: ChannelPeer | None = None
@@ -138,18 +165,19 @@ class ListenerHandshake:
         node_id, directory_id, wanted_id, service, cluster_id = _decode_hello(hello)
         # A wrong address is told apart from a wrong secret, for the log line's sake only: both
         # names are also part of the transcript.
-        if cluster_id != self._credential.cluster_id:
+        if cluster_id != self.credential.cluster_id:
             raise HandshakeFailed(f"the dialer belongs to cluster {cluster_id!r}")
-        if wanted_id != self._credential.node_id:
+        if wanted_id != self.credential.node_id:
             raise HandshakeFailed(f"the dialer looks for node {wanted_id}")
+        self._check_certified(node_id)
         welcome = _WELCOME.pack(
             _MAGIC,
             _nonce(self._rng),
-            self._credential.node_id,
-            self._credential.directory_id.bytes,
+            self.credential.node_id,
+            self.credential.directory_id.bytes,
         )
         self._peer = ChannelPeer(node_id, directory_id, service)
-        self._keys = _Keys(self._credential, hello + welcome)
+        self._keys = _Keys(self.credential, hello + welcome)
         return welcome + self._keys.listener_proof
 
 

@@ -108,6 +108,8 @@ class Link:
         self._hurry = asyncio.Event()
         self._closed = asyncio.Event()
         self._pongs = 0
+        self._problem: str | None = None
+        """Why the peer was refused, as last logged: a repeated failure is told once."""
 
     @property
     def connected(self) -> bool:
@@ -181,7 +183,9 @@ class Link:
             self._on_refused(self.peer)
             return False
         except HandshakeFailed as error:
-            logger.warning("no quorum connection to node %d: %s", self.peer, error)
+            if self._problem != str(error):
+                self._problem = str(error)
+                logger.warning("no quorum connection to node %d: %s", self.peer, error)
             return False
         except OSError as error:
             # TimeoutError among them.
@@ -189,6 +193,7 @@ class Link:
             return False
         self._closed.clear()
         self._pongs = 0
+        self._problem = None
         self._channel = channel
         channel.set_receiver(self._on_frame, self._on_close, self.pump_soon)
         self._on_connected(self.peer, True)

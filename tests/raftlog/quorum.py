@@ -13,6 +13,7 @@ from uuid import UUID
 from logboat.raftlog import (
     Acceptor,
     Applied,
+    ChannelTls,
     Credential,
     RaftLog,
     RaftSettings,
@@ -74,6 +75,7 @@ class Voter:
         self.disk = disk
         self.directory = directory
         self.directory_id = UUID(int=node_id)
+        self.tls: ChannelTls | None = None
         self.machine = Register()
         self.raft: RaftLog | None = None
         self.roles: list[tuple[Role, int, int | None]] = []
@@ -95,7 +97,7 @@ class Voter:
         quorum = self.quorum
         self.machine = Register()
         self.roles = []
-        credential = Credential(SECRET, self.node_id, self.directory_id, "cluster")
+        credential = Credential(SECRET, self.node_id, self.directory_id, "cluster", self.tls)
         rng = Random(f"{quorum.seed}-{self.node_id}-{quorum.starts}")
         quorum.starts += 1
         self.raft = RaftLog(
@@ -161,7 +163,9 @@ class Quorum:
         settings: RaftSettings | None = None,
         disk: Callable[[int], Disk] | None = None,
         guards: Sequence[GuardFactory] = ALL_GUARDS,
+        tls: Callable[[int], ChannelTls | None] = lambda node_id: None,
     ) -> None:
+        self._tls = tls
         self.seed = seed
         self.starts = 0
         self.guards = guards
@@ -181,6 +185,7 @@ class Quorum:
                 self, node_id, self._disk_of(node_id), f"{self._base}/quorum-{node_id}"
             )
         for voter in self.voters.values():
+            voter.tls = self._tls(voter.node_id)
             await voter.start()
         return self
 

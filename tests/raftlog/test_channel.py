@@ -1,4 +1,7 @@
-"""The inter-node connection: proven at both ends, framed, in order, closed at anything odd."""
+"""The inter-node connection: proven at both ends, framed, in order, closed at anything odd.
+
+Every test here runs without TLS and inside it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import hashlib
 import hmac
 import pickle
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
 from uuid import UUID
@@ -18,18 +21,46 @@ from logboat.raftlog import (
     Channel,
     ChannelClosed,
     ChannelLimits,
+    ChannelTls,
     Credential,
     HandshakeFailed,
     accept_factory,
     dial,
 )
 from logboat.raftlog.frame_mac import FrameMac
+from tests.raftlog.certificates import Authority
 
 SECRET = b"s" * 32
 
+protection: dict[int, ChannelTls] = {}
+"""TLS of each node in the test under way."""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(params=["plain", "tls"], autouse=True)
+def protected(request: pytest.FixtureRequest, authority: Authority) -> Iterator[None]:
+    if request.param == "tls":
+        protection.update({node_id: authority.tls(f"node-{node_id}") for node_id in (1, 2)})
+    yield
+    protection.clear()
+
 
 def credential(node_id: int, *, secret: bytes = SECRET, cluster: str = "c") -> Credential:
-    return Credential(secret, node_id, UUID(int=node_id), cluster)
+    return Credential(secret, node_id, UUID(int=node_id), cluster, protection.get(node_id))
+
+
+async def connection(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Of somebody who speaks the protocol by hand, as node 1 as far as TLS is concerned."""
+    tls = protection.get(1)
+    if tls is None:
+        return await asyncio.open_connection("127.0.0.1", port)
+    return await asyncio.open_connection(
+        "127.0.0.1", port, ssl=tls.dialing, server_hostname="node-2"
+    )
 
 
 class Inbox:
@@ -208,7 +239,7 @@ async def test_a_refused_connection_is_an_os_error_of_its_own() -> None:
 )
 async def test_strangers_bytes_close_the_connection(bytes_sent: bytes) -> None:
     async with listening() as listener:
-        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        reader, writer = await connection(listener.port)
         writer.write(bytes_sent)
         async with asyncio.timeout(5):
             with suppress(ConnectionResetError):
@@ -243,8 +274,9 @@ async def _raw_dialer(listener: Listener) -> tuple[asyncio.StreamWriter, FrameMa
     """A peer with the secret that speaks the protocol by hand, so that it can misbehave."""
     from logboat.raftlog.handshake import DialerHandshake
 
-    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    reader, writer = await connection(listener.port)
     handshake = DialerHandshake(credential(1), Random(1), service="test", expected_node_id=2)
+    handshake.certified(["node-2"])
     first = handshake.first_message()
     assert first is not None
     writer.write(struct.pack(">I", len(first)) + first)
