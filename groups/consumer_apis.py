@@ -74,6 +74,7 @@ class ConsumerApis(OffsetApis):
         beat = self._beat_of(request, client)
         held, seen = await self._seen(request.group_id, beat.regex)
         group, classic = self._group_that_beats(held, request)
+        group.settings = self._consumer_settings(group.group_id)
         before: list[LogRecord] = []
         if classic is not None:
             before = [GroupRecord(group.group_id, None)]
@@ -93,7 +94,7 @@ class ConsumerApis(OffsetApis):
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._settings.consumer.heartbeat_interval_ms,
+            heartbeat_interval_ms=group.next_interval_ms(member, now_ms()),
             assignment=None if assignment is None else _told(assignment),
         )
 

@@ -15,12 +15,14 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
+from ..metadata.group_configs import configs_of_group
 from ..metadata.image import ClusterImage
 from ..seam import Clock, OnFatal, TaskScope
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
 from .consumer.group import ConsumerGroup
 from .consumer.seen_topics import SeenTopics
+from .consumer.settings import ConsumerGroupSettings
 from .consumer.topic_patterns import TopicPatterns
 from .effects import Effect, JoinAnswer, Persist, SyncAnswer
 from .expiry import expired_records
@@ -133,6 +135,7 @@ class CoordinatorCore(ABC):
         for group in state.groups.values():
             self._arm_timer(held, group)
         for consumer_group in state.consumer_groups.values():
+            consumer_group.settings = self._consumer_settings(consumer_group.group_id)
             consumer_group.begin_sessions(now_ms())
             self._arm_timer(held, consumer_group)
         held.tasks.spawn(self._expire_offsets(held), name=f"offsets-expiry-{state.partition}")
@@ -220,6 +223,10 @@ class CoordinatorCore(ABC):
             group = ClassicGroup(group_id, self._settings)
             held.state.groups[group_id] = group
         return group
+
+    def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
+        """As they are now: the group's own come with the image and may change at any time."""
+        return self._settings.consumer.of_group(configs_of_group(self._image(), group_id))
 
     # --- what groups ask for -----------------------------------------------------------------
 

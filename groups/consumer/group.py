@@ -24,6 +24,7 @@ from .member import (
     ConsumerMember,
     MemberState,
 )
+from .pace import next_interval_ms
 from .partition_sets import NOTHING, PartitionSet, pairs, united, without
 from .reconciliation import next_step
 from .records import (
@@ -95,11 +96,15 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, PartitionSet] = {}
         self.settings = settings
+        """May change between two heartbeats."""
         self._static: dict[str, str] = {}
         """Instance id -> member id now holding its place."""
         self._holders: dict[tuple[UUID, int], str] = {}
         """Partition -> the member that holds it or has yet to give it up."""
         self._deadlines: dict[tuple[str, Wait], int] = {}
+        self._watched_epoch = 0
+        self._epoch_since_ms = 0
+        """When a heartbeat first met that epoch."""
         self._seen_topics: object = None
         """The image's topics when their hash was last compared."""
 
@@ -374,11 +379,24 @@ class ConsumerGroup:
         return (member_id, wait) in self._deadlines
 
     def _watch_member(self, before: ConsumerMember, now: ConsumerMember, now_ms: int) -> None:
+        if self.epoch != self._watched_epoch:
+            self._watched_epoch, self._epoch_since_ms = self.epoch, now_ms
         self.expect(now.member_id, Wait.SESSION, now_ms + self.settings.session_timeout_ms)
         if now.state is not MemberState.UNREVOKED_PARTITIONS:
             self.expect(now.member_id, Wait.REVOKE, None)
         elif now.epoch != before.epoch or not self.expects(now.member_id, Wait.REVOKE):
             self.expect(now.member_id, Wait.REVOKE, now_ms + now.rebalance_timeout_ms)
+
+    def next_interval_ms(self, member: ConsumerMember, now_ms: int) -> int:
+        """Until the heartbeat that this member is asked for next."""
+        usual_ms, due_ms = self.settings.heartbeat_interval_ms, self.next_deadline_ms()
+        return next_interval_ms(
+            usual_ms=usual_ms,
+            members=len(self.members),
+            on_its_way=not member.reconciled(self.epoch),
+            epoch_age_ms=now_ms - self._epoch_since_ms,
+            fenced_in_ms=usual_ms if due_ms is None else due_ms - now_ms,
+        )
 
     def next_deadline_ms(self) -> int | None:
         return min(self._deadlines.values(), default=None)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...metadata.group_configs import GROUP_CONFIGS, HEARTBEAT_INTERVAL, SESSION_TIMEOUT
 from ...seam import frozen
 
 
@@ -17,3 +21,17 @@ class ConsumerGroupSettings:
     """`migration.policy`: a member of this protocol may take a classic group over."""
     downgrades: bool = True
     """When only classic members are left, the group becomes classic again."""
+
+    def of_group(self, own: Mapping[str, str]) -> ConsumerGroupSettings:
+        """With what one group has set for itself."""
+
+        def number(name: str, inherited: int) -> int:
+            return GROUP_CONFIGS[name].number(own[name]) if name in own else inherited
+
+        if not own:
+            return self
+        return replace(
+            self,
+            heartbeat_interval_ms=number(HEARTBEAT_INTERVAL, self.heartbeat_interval_ms),
+            session_timeout_ms=number(SESSION_TIMEOUT, self.session_timeout_ms),
+        )

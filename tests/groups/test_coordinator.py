@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -10,6 +11,7 @@ import pytest
 
 from logboat.groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator, GroupSettings
 from logboat.groups.store import partition_for
+from logboat.metadata.group_configs import key_of_group
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
 from logboat.wire import ErrorCode
 from logboat.wire.coordinator_records.consumer_protocol import (
@@ -398,6 +400,26 @@ async def test_a_successor_knows_the_members_of_a_consumer_group() -> None:
     assert (answer.member_epoch, told(answer)) == (joined.member_epoch, [0])
     await first.stop()
     await second.stop()
+
+
+async def test_a_group_may_have_settings_of_its_own_and_they_hold_at_its_next_heartbeat() -> None:
+    coordinator = coordinator_on(MemoryStore())
+    coordinator.on_leadership(0, True, 0)
+    await loaded(coordinator)
+    cluster = image(1)
+    coordinator._image = lambda: cluster
+    await beat(coordinator, "a", 0)
+    group = coordinator._held[0].state.consumer_groups["g"]
+    assert group.settings.session_timeout_ms == 45_000
+    own = {"consumer.session.timeout.ms": "46000", "consumer.heartbeat.interval.ms": "6000"}
+    cluster = replace(cluster, configs={key_of_group("g"): own, key_of_group("other"): {}})
+    await beat(coordinator, "a", 0)
+    assert group.settings.session_timeout_ms == 46_000
+    assert group.settings.heartbeat_interval_ms == 6_000
+    due_ms = group.next_deadline_ms()
+    assert due_ms is not None
+    assert due_ms - asyncio.get_running_loop().time() * 1000 > 45_000
+    await coordinator.stop()
 
 
 async def test_a_consumer_group_whose_record_failed_is_what_its_log_says() -> None:

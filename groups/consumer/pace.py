@@ -1,0 +1,30 @@
+"""How soon a member is asked to beat again.
+
+The coordinator speaks only when it is asked, so whatever a member must learn waits for its next
+heartbeat. It is asked to come sooner while there is, or may soon be, something to tell.
+"""
+
+from __future__ import annotations
+
+SOON_MS = 100
+
+SOON_MS_PER_MEMBER = 2
+"""Together the members of a group beat at most 500 times a second."""
+
+YOUNG_MS = 1_000
+"""An epoch is young so long: members seldom come alone, and the next one needs partitions back."""
+
+AFTER_DEADLINE_MS = 20
+"""The coordinator's timer has then fenced the silent member."""
+
+
+def next_interval_ms(
+    *, usual_ms: int, members: int, on_its_way: bool, epoch_age_ms: int, fenced_in_ms: int
+) -> int:
+    """
+    `on_its_way`: the member has yet to reach its target.
+    `fenced_in_ms`: until the first member is fenced unless it beats; most of them do.
+    """
+    if on_its_way or epoch_age_ms < YOUNG_MS:
+        return min(usual_ms, max(SOON_MS, members * SOON_MS_PER_MEMBER))
+    return min(usual_ms, max(0, fenced_in_ms) + AFTER_DEADLINE_MS)
