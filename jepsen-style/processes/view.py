@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 from ...client.cluster.probe import ask
 from ...testing import LocalCluster
 from ..clients import Journal
+from .coverage import Phase
 
 LOOK_S = 0.2
 ASK_S = 0.5
 NOBODY = -1
 
 OBSERVER = "observer"
-
-
-class Phase(Enum):
-    """What the cluster was about when a fault struck: one axis of the coverage."""
-
-    WHOLE = "whole"
-    CATCHING_UP = "catching up"
-    LEADERLESS = "leaderless"
 
 
 class RunView:

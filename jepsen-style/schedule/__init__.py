@@ -2,10 +2,12 @@
 
 A schedule says *what* happens and *to whom by role*, never how: an executor in the simulation and
 one on real processes read the same file. `schedule` is the document, `kinds` the faults there are,
-`targets` finds out who plays a role now, `cuts` which links a partition of the network cuts, and
-`generate` draws a schedule from a seed.
+`targets` finds out who plays a role now, `cuts` which links a partition of the network cuts,
+`generate` draws a schedule from a seed, `quests` sends seeds where few have been, and `coverage`
+counts what was tried.
 """
 
+from .coverage import Cell, Coverage, Phase
 from .cuts import CUTS, Direction, between, outside
 from .generate import generate
 from .kinds import KINDS, Area, FaultKind
@@ -16,11 +18,14 @@ __all__ = [
     "CUTS",
     "KINDS",
     "Area",
+    "Cell",
     "ClusterView",
     "Consumers",
+    "Coverage",
     "Direction",
     "Fault",
     "FaultKind",
+    "Phase",
     "Producers",
     "Schedule",
     "ScheduleError",

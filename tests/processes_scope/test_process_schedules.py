@@ -14,14 +14,13 @@ import pytest
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.history import Outcome, Recorder, read_history
-from logboat.jepsen_style.processes.coverage import Coverage
+from logboat.jepsen_style.processes.coverage import Coverage, Phase
 from logboat.jepsen_style.processes.draw import MODES, draw
 from logboat.jepsen_style.processes.links import CLIENTS, Links, party
 from logboat.jepsen_style.processes.network_faults import NetworkFaults
 from logboat.jepsen_style.processes.outcome import Floors, Tally, Word, unavailable
 from logboat.jepsen_style.processes.process_faults import ProcessFaults
 from logboat.jepsen_style.processes.strikes import KNOWN_KINDS, refuse_unknown
-from logboat.jepsen_style.processes.view import Phase
 from logboat.jepsen_style.processes.written_history import WrittenHistory
 from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target
 from logboat.jepsen_style.schedule.kinds import Option
