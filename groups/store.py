@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator
 from typing import Protocol
 
@@ -39,6 +40,6 @@ def partition_for(group_id: str, partition_count: int) -> int:
     return (0 if signed == -0x8000_0000 else abs(signed)) % partition_count
 
 
-def _utf16_units(text: str) -> list[int]:
+def _utf16_units(text: str) -> tuple[int, ...]:
     data = text.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
+    return struct.unpack(f">{len(data) // 2}H", data)

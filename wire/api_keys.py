@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from importlib import import_module
 
 from .schema import Message
@@ -136,11 +137,11 @@ class Api:
 
     @property
     def request(self) -> type[Message]:
-        return self._message("Request")
+        return _declared(self.key, self.name + "Request")
 
     @property
     def response(self) -> type[Message]:
-        return self._message("Response")
+        return _declared(self.key, self.name + "Response")
 
     def supports(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -157,11 +158,13 @@ class Api:
             return 0
         return 1 if self.is_flexible(version) else 0
 
-    def _message(self, suffix: str) -> type[Message]:
-        # Imported at first use: a process uses a third of the messages.
-        module = import_module(f".messages.{self.key.module}", __package__)
-        message: type[Message] = getattr(module, self.name + suffix)
-        return message
+
+@cache
+def _declared(key: ApiKey, name: str) -> type[Message]:
+    """Imported at first use: a process uses a third of the messages."""
+    module = import_module(f".messages.{key.module}", __package__)
+    message: type[Message] = getattr(module, name)
+    return message
 
 
 def api(key: int) -> Api:
