@@ -7,7 +7,7 @@ Invariants, whatever faults strike:
 * **lost** (V1): every member of ISR and ELR, living or dead, holds every record that was
   acknowledged or consumed. Stronger than that one of them does, and what D1 and D8 promise: any of
   them may be elected. A disk that a fault has damaged is excused until its node has left both and
-  come back;
+  come back without the damaged bytes: while they stand there, nobody has read them yet;
 * **watermark** (D4): a replica's high watermark never goes back within its incarnation;
 * **two leaders**: a leader epoch belongs to one incarnation of one node (B1).
 
@@ -90,7 +90,10 @@ class Ledger:
                     self._excused[node_id, key] = True
             elif node_id not in old:
                 if self._excused.get((node_id, key)):
-                    del self._excused[node_id, key]
+                    if self.disks[node_id].hides_bytes(key):
+                        self._excused[node_id, key] = False
+                    else:
+                        del self._excused[node_id, key]
                 self._check_holder(node_id, key)
 
     def members(self, key: Key) -> tuple[int, ...]:
@@ -103,6 +106,10 @@ class Ledger:
             for node_id in (*partition.isr, *partition.elr)
             if (node_id, key) not in self._excused
         )
+
+    def is_excused(self, node_id: int, key: Key) -> bool:
+        """Its disk was damaged, and what it holds of the partition does not count now."""
+        return (node_id, key) in self._excused
 
     def excuse(self, node_id: int) -> None:
         """A fault is about to take from this disk what was synced."""

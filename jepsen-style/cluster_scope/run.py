@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..clients import Journal
+from ..clients import Journal, TopicPartition
 from ..schedule import Schedule, generate
 from ..simulation import World
 from ..simulation.cluster import Cluster
@@ -160,6 +160,9 @@ class _Run:
         self._await(self._at_rest, "the replicas do not come to rest")
         self._workload.read_everything(self._ends())
         self._await(self._workload.everything_read, "not everything can be read")
+        self._workload.read_replicas(self._replica_ends())
+        self._await(self._workload.replicas_read, "not every replica can be read")
+        self._await(self._at_rest, "the replicas do not come to rest once all was read")
         self._ledger.check_everything()
         for divergence in replica_divergence(self._ledger, self._ends()):
             self._ledger.violation(divergence)
@@ -201,6 +204,15 @@ class _Run:
             key: self._watch.high_watermark(partition.leader, key)
             for key, partition in self._ledger.partitions()
         }
+
+    def _replica_ends(self) -> dict[int, dict[TopicPartition, int]]:
+        ends = self._ends()
+        of_nodes: dict[int, dict[TopicPartition, int]] = {}
+        for key, partition in self._ledger.partitions():
+            topic, _, number = key.rpartition("-")
+            for node_id in partition.replicas:
+                of_nodes.setdefault(node_id, {})[TopicPartition(topic, int(number))] = ends[key]
+        return of_nodes
 
     def _at_rest(self) -> bool:
         """Every replica knows the whole log committed, and all logs end there."""

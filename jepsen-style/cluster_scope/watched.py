@@ -64,7 +64,8 @@ class Watch:
             before = self._watermarks.get(partition, -1)
             if watermark != before:
                 self._watermarks[partition] = watermark
-                if watermark < before:
+                excused = self.ledger.is_excused(node.config.node_id, str(partition))
+                if watermark < before and not excused:
                     self.ledger.violation(
                         f"watermark: {partition} on {incarnation} went back from {before} to "
                         f"{watermark}"

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from ..clients import ClusterClient, Consumer, Journal, Producer, TopicPartition
+from ..clients import (
+    ClusterClient,
+    Consumer,
+    Journal,
+    Producer,
+    TopicPartition,
+    read_replicas,
+)
 from ..schedule import Consumers, Producers, Schedule
 from ..simulation.cluster import Cluster
 from ..simulation.dice import stream
@@ -24,6 +31,7 @@ class Workload:
         self._consumers: list[Consumer] = []
         self._producing: list[asyncio.Task[None]] = []
         self._reader: Consumer | None = None
+        self._reading: list[asyncio.Task[None]] = []
         self._ends: Mapping[Key, int] = {}
 
     def _spawn(self, work: Work) -> asyncio.Task[None]:
@@ -132,6 +140,19 @@ class Workload:
                 await self._reader.poll()
 
         self._spawn(read)
+
+    def read_replicas(self, ends: Mapping[int, Mapping[TopicPartition, int]]) -> None:
+        """All below these ends, from each of these nodes."""
+
+        def reading(node_id: int) -> Work:
+            return lambda client: read_replicas(
+                client, node_id, ends[node_id], self._journal.witness
+            )
+
+        self._reading = [self._spawn(reading(node_id)) for node_id in ends]
+
+    def replicas_read(self) -> bool:
+        return all(task.done() for task in self._reading)
 
     def everything_read(self) -> bool:
         reader = self._reader

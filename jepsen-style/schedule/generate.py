@@ -26,9 +26,7 @@ TOPIC = "orders"
 CACHED_TOPIC = "clicks"
 GROUP = "readers"
 
-DAMAGED_PLACES = ("index", "checkpoint", "quorum")
-"""Not yet "log": records damaged where they were synced are not looked at when a log is opened, so
-their replica goes on counting as in sync and may lead. A schedule by hand can say so."""
+DAMAGED_PLACES = ("log", "index", "checkpoint", "quorum")
 
 APIS = (0, 1, 3, 22)
 """Whose answers may be lost: Produce, Fetch, Metadata, InitProducerId."""

@@ -631,6 +631,8 @@ class PartitionLog:
                 )
             except BatchDamaged as damaged:
                 raise self.note_damage(damaged) from None
+            except OSError as error:
+                raise StorageFailed(f"{self} cannot be read: {error}") from error
             if found is not None:
                 return found
         return LogRead(next_offset=offset)
@@ -652,6 +654,8 @@ class PartitionLog:
             )
         except BatchDamaged as damaged:
             raise self.note_damage(damaged) from None
+        except OSError as error:
+            raise StorageFailed(f"{self} cannot be read: {error}") from error
 
     def offset_of_max_timestamp(self, *, upper_bound: int | None = None) -> FoundOffset | None:
         """The first record with the largest timestamp, below `upper_bound` (default: all).
@@ -667,21 +671,27 @@ class PartitionLog:
             )
         except BatchDamaged as damaged:
             raise self.note_damage(damaged) from None
+        except OSError as error:
+            raise StorageFailed(f"{self} cannot be read: {error}") from error
 
     def note_damage(self, found: BatchDamaged) -> StorageFailed:
         """A reader met bytes that are not what was written: the log ends before them from now on,
         as if it had been opened like that, and `on_damaged` is called. Returns what to raise.
 
         Nothing is cut: that waits until nobody counts on this replica any more (RULES C1). Where
-        only an index had led astray, it is made anew, and the same question will be answered.
+        only an index had led astray, or the device failed in passing, the same question will be
+        answered the next time.
         """
         self._try_write()
         if self.damage is None and found.base_offset in self._bases:
             number = self._bases.index(found.base_offset)
             segment = self._segments[number]
-            damage = segment.look_again(found, sealed=number + 1 < len(self._segments))
+            try:
+                damage = segment.look_again(found, sealed=number + 1 < len(self._segments))
+            except OSError as error:
+                return StorageFailed(f"{self} cannot be read: {error}")
             if damage is None:
-                logger.warning("%s: an index was damaged and is made anew: %s", self, found)
+                logger.warning("%s is whole, its index made anew: %s", self, found)
             else:
                 self._end_damaged(number, damage.reason)
         return StorageFailed(f"{self}: {self.damage or found}")

@@ -364,11 +364,22 @@ class Segment:
                 raise self._damaged(entry.position, f"{found} where {entry.last_offset} is said")
             yield batch
 
-    def _read_at(self, position: int, length: int) -> bytes:
+    def _read_batches(self, start: int, end: int) -> bytes:
+        """Whole batches. Where the device refuses, each is read alone: one may be unreadable, and
+        if it is none, the refusal was a passing one (OSError if it comes again)."""
         try:
-            return self.file().read_at(position, length)
+            return self.file().read_at(start, end - start)
         except OSError as error:
-            raise self._unreadable(position, error) from None
+            if error.errno != EIO:
+                raise
+        for batch in self.walk(start):
+            if batch.position >= end:
+                break
+            try:
+                self.file().read_at(batch.position, batch.header.size)
+            except OSError as error:
+                raise self._unreadable(batch.position, error) from None
+        return self.file().read_at(start, end - start)
 
     def _unreadable(self, position: int, error: OSError) -> OSError | BatchDamaged:
         """A sector that cannot be read is lost like one that was changed; what else may fail (no
@@ -418,7 +429,7 @@ class Segment:
 
     def _read_tested(self, start: int, end: int) -> bytes:
         """Whole batches; those of an earlier process are tested first (RULES C1)."""
-        data = self._read_at(start, end - start)
+        data = self._read_batches(start, end)
         if self.first_reads.untested(start, end):
             fault = first_fault(data, lambda: self._header_at(end), self.next_offset)
             if fault is not None:
@@ -494,13 +505,22 @@ class Segment:
         self.rescan_tail()
 
     def look_again(self, found: BatchDamaged, *, sealed: bool) -> BatchDamaged | None:
-        """Is it the log that is damaged, or an index that led astray? All headers are walked, which
-        may take a good part of a second, and the indexes made anew.
+        """Is the log damaged, or did an index lead astray, or the device fail in passing?
 
-        Returns the first damage, before which the segment now ends; None when it was the index.
+        All headers are walked, which may take a good part of a second, the batch in question is
+        tested again, and the indexes are made anew.
+
+        Returns the first damage, before which the segment now ends; None when the log is whole.
+        Raises OSError; then nothing has changed.
         """
         size, next_offset = self.size, self.next_offset
-        damage = self._note_all_before(found)
+        whole, damage = self._whole_batches(found)
+        self._starts.clear()
+        self._clear_offset_indexes()
+        self.size, self.next_offset = 0, self.base_offset
+        self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        for header in whole:
+            self.note(header.last_offset, header.size, header.max_timestamp)
         if damage is None:
             self.next_offset = next_offset
             if sealed:
@@ -513,23 +533,31 @@ class Segment:
         self.first_reads.cut(self.size)
         return damage
 
-    def _note_all_before(self, found: BatchDamaged) -> BatchDamaged | None:
-        size = self.size
-        self._starts.clear()
-        self._clear_offset_indexes()
-        self.size, self.next_offset = 0, self.base_offset
-        self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+    def _whole_batches(self, found: BatchDamaged) -> tuple[list[BatchHeader], BatchDamaged | None]:
+        """All batches up to the first damage, and that damage."""
+        whole: list[BatchHeader] = []
+        expected = self.base_offset
+        scan = self.scan(read_bytes=1 << 18)
         try:
-            scan = Scan(self.file(), 0, size)
             for position, header, _ in scan:
-                if position == found.position:
-                    return found
-                if header.base_offset < self.next_offset:
-                    return self._damaged(position, f"{header.base_offset} comes again")
-                self.note(header.last_offset, header.size, header.max_timestamp)
+                if header.base_offset < expected:
+                    return whole, self._damaged(position, f"{header.base_offset} comes again")
+                if position == found.position and not self._is_whole(position, header):
+                    return whole, found
+                whole.append(header)
+                expected = header.next_offset
         except OSError as error:
-            return self._damaged(self.size, str(error))
-        return None if scan.fault is None else self._damaged(scan.end, scan.fault)
+            if error.errno != EIO:
+                raise
+            return whole, self._damaged(scan.end, str(error))
+        return whole, None if scan.fault is None else self._damaged(scan.end, scan.fault)
+
+    def _is_whole(self, position: int, header: BatchHeader) -> bool:
+        """The batch at `position` reads as it was written, and what follows does not contradict."""
+        end = position + header.size
+        data = self.file().read_at(position, header.size)
+        following = next((batch.header for batch in self.scan(end)), None)
+        return first_fault(data, lambda: following, self.next_offset) is None
 
     def rescan_tail(self, *, indexes_sealed: bool = False) -> None:
         """Derive `next_offset`, timestamps and distance to the last entry from the bytes.
