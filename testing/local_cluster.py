@@ -16,8 +16,9 @@ from ..client.cluster.folder import ClusterFolder
 from ..client.cluster.guardian import Guardian
 from ..client.cluster.launch import RunningCluster, bring_up, claim, last_words, start_one
 from ..client.cluster.node_toml import Value
+from ..client.cluster.plan import moved_to
 from ..client.cluster.probe import Answer, ask
-from ..client.cluster.processes import ending_in_words
+from ..client.cluster.processes import NOTHING_AROUND, Around, ending_in_words
 from ..client.cluster.readiness import why_not_ready
 from ..client.cluster.state import NodeState
 
@@ -59,6 +60,7 @@ class LocalCluster:
         self._cluster: RunningCluster | None = None
         self._folder: ClusterFolder | None = None
         self._guardian: Guardian | None = None
+        self._around: dict[int, Around] = {}
 
     def __enter__(self) -> LocalCluster:
         self._folder = ClusterFolder.at(self._directory or tempfile.mkdtemp(prefix="logboat-"))
@@ -175,7 +177,7 @@ class LocalCluster:
         """Start a node that was killed or stopped; with `wait` return when it says it is ready."""
         if self.is_running(node_id):
             raise RuntimeError(f"node {node_id} is running")
-        child = start_one(self.folder, node_id)
+        child = start_one(self.folder, node_id, self._around.get(node_id, NOTHING_AROUND))
         self._running.children[node_id] = child
         self._running.state = self._running.state.with_pid(node_id, child.pid)
         if wait:
@@ -187,6 +189,21 @@ class LocalCluster:
 
     def resume(self, node_id: int) -> None:
         self._running.children[node_id].send_signal(signal.SIGCONT)
+
+    # What experiments put around it
+
+    def start_within(self, node_id: int, around: Around) -> None:
+        """From its next start on the node's process is put into this."""
+        self._around[node_id] = around
+
+    def move(self, hosts: Mapping[int, str]) -> None:
+        """These nodes, none of which may run, listen on other hosts when they start again."""
+        self._running.state = moved_to(self.folder, self._running.state, hosts)
+
+    def undo_if_killed(self, *command: str) -> None:
+        """Have a command run should this process be killed, once the nodes are gone."""
+        if self._guardian is not None:
+            self._guardian.undo(*command)
 
     # What a test waits for
 

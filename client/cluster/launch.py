@@ -20,7 +20,14 @@ from .plan import (
     write_files,
 )
 from .ports import NodePorts, first_taken
-from .processes import ending_in_words, find_nodes, start_node, stop_nodes
+from .processes import (
+    NOTHING_AROUND,
+    Around,
+    ending_in_words,
+    find_nodes,
+    start_node,
+    stop_nodes,
+)
 from .readiness import pause, why_not_ready
 from .state import ClusterState, load_state, save_state
 
@@ -148,10 +155,12 @@ def bring_up(
     raise Failure("no free ports: other processes took them as fast as they were chosen")
 
 
-def start_one(folder: ClusterFolder, node_id: int) -> subprocess.Popen[bytes]:
+def start_one(
+    folder: ClusterFolder, node_id: int, around: Around = NOTHING_AROUND
+) -> subprocess.Popen[bytes]:
     """Start one node of an existing cluster again, without waiting for it."""
     state = load_state(folder)
-    child = start_node(folder, node_id)
+    child = start_node(folder, node_id, around)
     save_state(folder, state.with_pid(node_id, child.pid))
     return child
 

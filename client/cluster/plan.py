@@ -82,6 +82,15 @@ def with_usable_ports(state: ClusterState, to_start: list[int], any_port: bool) 
     return state
 
 
+def moved_to(folder: ClusterFolder, state: ClusterState, hosts: Mapping[int, str]) -> ClusterState:
+    """The cluster with nodes on other hosts, by node id, and the same ports; also on disk."""
+    for node_id, host in hosts.items():
+        node = state.node(node_id)
+        state = state.with_node(_at(node, NodePorts(*node.ports), host))
+    write_files(folder, state)
+    return state
+
+
 def write_files(
     folder: ClusterFolder, state: ClusterState, settings: Mapping[str, Value] | None = None
 ) -> None:
@@ -126,12 +135,12 @@ def _write_node_config(
     os.replace(temporary, path)
 
 
-def _at(node: NodeState, ports: NodePorts) -> NodeState:
+def _at(node: NodeState, ports: NodePorts, host: str = HOST) -> NodeState:
     return NodeState(
         node.node_id,
-        kafka=f"{HOST}:{ports.kafka}",
-        quorum=f"{HOST}:{ports.quorum}",
-        http=f"{HOST}:{ports.http}",
+        kafka=f"{host}:{ports.kafka}",
+        quorum=f"{host}:{ports.quorum}",
+        http=f"{host}:{ports.http}",
         votes=node.votes,
         pid=node.pid,
     )

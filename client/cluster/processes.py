@@ -8,24 +8,39 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .folder import ClusterFolder
 
 POLL_SECONDS = 0.02
 
 
-def start_node(folder: ClusterFolder, node_id: int) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a node's process is put into, by who experiments with it."""
+
+    command: Sequence[str] = ()
+    """Words before the node's own; it must end in an exec, so that the pid is the node's."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_AROUND = Around()
+
+
+def start_node(
+    folder: ClusterFolder, node_id: int, around: Around = NOTHING_AROUND
+) -> subprocess.Popen[bytes]:
     """Start the node of that id; it inherits the environment and writes into its log file."""
-    command = [sys.executable, "-m", "logboat.node", "--config", folder.node_config(node_id)]
+    node = [sys.executable, "-m", "logboat.node", "--config", folder.node_config(node_id)]
     with open(folder.node_log(node_id), "ab") as log:
         return subprocess.Popen(
-            command,
+            [*around.command, *node],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             # A file named like a module in the user's working directory must not be imported.
-            env={**os.environ, "PYTHONSAFEPATH": "1"},
+            env={**os.environ, "PYTHONSAFEPATH": "1", **around.environment},
             # The terminal's Ctrl-C reaches whoever supervises, not the nodes: they are stopped
             # in order, and a detached one survives its terminal.
             start_new_session=True,

@@ -13,6 +13,7 @@ import pytest
 
 from logboat.client.cluster import launch
 from logboat.client.cluster.folder import ClusterFolder
+from logboat.client.cluster.processes import NOTHING_AROUND, Around
 
 FAKE_NODE = Path(__file__).with_name("fake_node.py")
 
@@ -22,11 +23,16 @@ def fake_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Within, whoever starts a node starts a fake; whatever runs at the end is killed."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start_fake(folder: ClusterFolder, node_id: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(FAKE_NODE), "logboat.node", "--config"]
+    def start_fake(
+        folder: ClusterFolder, node_id: int, around: Around = NOTHING_AROUND
+    ) -> subprocess.Popen[bytes]:
+        command = [*around.command, sys.executable, str(FAKE_NODE), "logboat.node", "--config"]
         with open(folder.node_log(node_id), "ab") as log:
             child = subprocess.Popen(
-                [*command, folder.node_config(node_id)], stdout=log, stderr=log, env=os.environ
+                [*command, folder.node_config(node_id)],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **around.environment},
             )
         started.append(child)
         return child
