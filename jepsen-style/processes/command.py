@@ -1,4 +1,4 @@
-"""`run --minutes M --nodes N [--seed S] [--mode MODE]`, and `replay FILE`."""
+"""`run --minutes M --nodes N [--seed S] [--mode MODE] [--root]`, and `replay FILE [--root]`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..schedule import Schedule, ScheduleError
 from .draw import MODES, draw
+from .means import find_means
 from .outcome import Word
 from .run import Outcome, run_schedule
 from .strikes import NotBuilt
@@ -27,14 +28,13 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--nodes", type=int, choices=[3, 4, 5], required=True)
     parser.add_argument("--seed", type=int, help="of the schedule; another one each time without")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="durability of the topic")
-    parser.add_argument("--root", action="store_true", help="not built: it is refused")
-    _add_folder(parser)
+    _add_common(parser)
     options = parser.parse_args(arguments)
-    if options.root:
-        parser.error("--root: power cuts, namespaces and full disks are not built")
     seed = time.time_ns() % SEEDS if options.seed is None else options.seed
-    schedule = draw(seed, nodes=options.nodes, minutes=options.minutes, mode=options.mode)
-    return _carry_out(parser, schedule, options.folder)
+    schedule = draw(
+        seed, nodes=options.nodes, minutes=options.minutes, mode=options.mode, root=options.root
+    )
+    return _carry_out(parser, schedule, options)
 
 
 def replay(arguments: Sequence[str]) -> int:
@@ -42,26 +42,31 @@ def replay(arguments: Sequence[str]) -> int:
     system makes of them may differ from one time to the next."""
     parser = argparse.ArgumentParser(prog="replay", description=replay.__doc__)
     parser.add_argument("file", type=Path, metavar="FILE")
-    _add_folder(parser)
+    _add_common(parser)
     options = parser.parse_args(arguments)
     try:
         schedule = Schedule.from_json(options.file.read_bytes())
     except (OSError, ScheduleError) as error:
         parser.error(f"{options.file}: {error}")
-    return _carry_out(parser, schedule, options.folder)
+    return _carry_out(parser, schedule, options)
 
 
-def _carry_out(parser: argparse.ArgumentParser, schedule: Schedule, chosen: Path | None) -> int:
-    folder = chosen or Path(f"jepsen-runs/{time.strftime('%Y%m%d-%H%M%S')}-{schedule.seed}")
+def _carry_out(
+    parser: argparse.ArgumentParser, schedule: Schedule, options: argparse.Namespace
+) -> int:
+    folder = options.folder or Path(f"jepsen-runs/{time.strftime('%Y%m%d-%H%M%S')}-{schedule.seed}")
     if folder.exists():
         parser.error(f"{folder} exists: a run gets a new folder")
     print(
         f"seed {schedule.seed}, {schedule.nodes} nodes, {len(schedule.faults)} faults in "
-        f"{schedule.hurt_ms / 1000:.0f} s, by signals and proxies (no disk, no clock): {folder}",
+        f"{schedule.hurt_ms / 1000:.0f} s: {folder}",
         flush=True,
     )
+    means = find_means(root=options.root)
+    for line in means.lines():
+        print(line, flush=True)
     try:
-        outcome = run_schedule(schedule, folder)
+        outcome = run_schedule(schedule, folder, means=means)
     except NotBuilt as refused:
         parser.error(str(refused))
     _tell(outcome)
@@ -77,7 +82,12 @@ def _tell(outcome: Outcome) -> None:
     print(outcome.line, flush=True)
 
 
-def _add_folder(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--root",
+        action="store_true",
+        help="also power cuts, full disks and namespaces, for which one must be root",
+    )
     parser.add_argument(
         "--folder", type=Path, help="where the run is written; it must not exist yet"
     )

@@ -1,8 +1,9 @@
 """A schedule for real processes from a seed: only kinds that this executor has means for.
 
 Strokes come from a bag that is refilled when empty, so a minute sees nearly every kind; each bag
-begins with the death of a leader. Nothing here takes anything from a disk, so any loss is a
-violation.
+begins with the death of a leader. Nothing here takes from a disk what a replica had to keep (power
+is cut only where every promise was synced), so any loss is a violation. What the machine has no
+means for is skipped; the schedule of a seed is the same everywhere.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ BAG: Sequence[Stroke] = (
     ("lost-responses", "leader", {"api": PRODUCE, "silently": True}),
     ("lost-responses", "leader", {"api": PRODUCE, "silently": False}),
     ("lost-responses", "leader", {"api": FETCH, "silently": True}),
+    ("lost-requests", "leader", {"api": PRODUCE, "silently": True}),
     ("clients-cut", "leader", {}),
     ("isolate", "leader", {"clients": False}),
     ("isolate", "leader", {"direction": "in", "clients": True}),
@@ -57,13 +59,49 @@ BAG: Sequence[Stroke] = (
     ("delay", "leader", {"latency_ms": 50, "jitter_ms": 200}),
     ("loss", "leader", {"chance": 0.1}),
     ("loss", "follower", {"chance": 0.2}),
+    ("failed-sync", "follower", {"after_syncs": 5}),
+    ("failed-sync", "leader", {"after_syncs": 1}),
+    ("kill-at-sync", "leader", {"number": 2}),
+    ("kill-at-sync", "controller", {"number": 1}),
+    ("slow-disk", "leader", {"sync_ms": 100}),
+    ("slow-disk", "follower", {"sync_ms": 300}),
+    ("clock-step", "leader", {"seconds": 1800.0}),
+    ("clock-step", "controller", {"seconds": -1800.0}),
+    ("clock-skew", "follower", {"rate": 1.1}),
 )
 LEADER_DIES: Stroke = ("kill", "leader", {})
+AS_ROOT: Sequence[Stroke] = (
+    ("full-disk", "leader", {"slack_bytes": 0}),
+    ("full-disk", "follower", {"slack_bytes": 20_000}),
+)
 ONLY_SYNCED: Sequence[Stroke] = (("kill-all", "all", {}),)
-STOPS = frozenset({"kill", "kill-all", "restart"})
+ONLY_SYNCED_AS_ROOT: Sequence[Stroke] = (
+    ("power-cut", "leader", {}),
+    ("power-cut", "leader", {}),
+    ("power-cut", "follower", {}),
+    ("power-cut", "controller", {}),
+    ("blackout", "all", {}),
+)
+STOPS = frozenset({"kill", "kill-all", "restart", "full-disk", "kill-at-sync"})
+LOSES_TRUST = frozenset({"failed-sync"})
+"""Out of ISR and ELR in either mode (C1)."""
 
 
-def draw(seed: int, *, nodes: int, minutes: float, mode: str) -> Schedule:
+def bag_of(*, synced: bool, root: bool) -> list[Stroke]:
+    return [
+        *BAG,
+        *(AS_ROOT if root else ()),
+        *(ONLY_SYNCED if synced else ()),
+        *(ONLY_SYNCED_AS_ROOT if synced and root else ()),
+    ]
+
+
+def drawable(*, synced: bool) -> set[tuple[str, str]]:
+    """Kinds and roles of schedules from seeds."""
+    return {(kind, role) for kind, role, _ in (*bag_of(synced=synced, root=True), LEADER_DIES)}
+
+
+def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False) -> Schedule:
     """`mode`: one of MODES. Needs three nodes or more."""
     dice = stream(seed, "processes")
     configs = {"min.insync.replicas": "2"}
@@ -79,19 +117,19 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str) -> Schedule:
             for idempotent in (True, False)
         ),
         consumers=(Consumers(TOPIC),),
-        faults=_faults(dice, hurt_ms, synced=mode == "synced"),
+        faults=_faults(dice, hurt_ms, synced=mode == "synced", root=root),
         settings={"replica.lag.time.max.ms": "1500"},
         hurt_ms=hurt_ms,
     )
 
 
-def _faults(dice: Random, hurt_ms: int, *, synced: bool) -> tuple[Fault, ...]:
+def _faults(dice: Random, hurt_ms: int, *, synced: bool, root: bool) -> tuple[Fault, ...]:
     faults: list[Fault] = []
     bag: list[Stroke] = []
     at_ms = FIRST_FAULT_MS
     while at_ms < hurt_ms - QUIET_END_MS:
         if not bag:
-            bag = [*BAG, *(ONLY_SYNCED if synced else ())]
+            bag = bag_of(synced=synced, root=root)
             dice.shuffle(bag)
             # The middle one, too: a minute is about one bag.
             bag = [LEADER_DIES, *bag[: len(bag) // 3], LEADER_DIES, *bag[len(bag) // 3 :]]
@@ -101,7 +139,7 @@ def _faults(dice: Random, hurt_ms: int, *, synced: bool) -> tuple[Fault, ...]:
         for_ms = 200 + dice.randrange(500) if dice.random() < 0.4 else 1_200 + dice.randrange(1_300)
         for_ms = min(for_ms, hurt_ms - at_ms)
         faults.append(Fault(at_ms, kind, target, for_ms, options))
-        if kind in STOPS and not synced:
+        if kind in LOSES_TRUST or (kind in STOPS and not synced):
             at_ms += for_ms + REJOIN_MS
         elif len(faults) % STROKES_BETWEEN_QUIET == 0:
             at_ms += for_ms + 1_500 + dice.randrange(1_000)

@@ -6,13 +6,36 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..schedule import CUTS, Direction, Fault, between, outside
 from .links import CLIENTS, Link, Links, Party, party
+from .namespaces import Cutter
 from .process_faults import Do, Heal, nothing
 
 
-class NetworkFaults:
-    def __init__(self, links: Links, node_ids: Sequence[int], reset: Callable[[int], None]) -> None:
-        """`reset` ends all connections to a node at once."""
+class Held:
+    """A `Cutter` that has the proxies hold what comes."""
+
+    def __init__(self, links: Links) -> None:
         self._links = links
+
+    async def cut(self, directions: Sequence[Direction]) -> None:
+        for link in links_of(self._links, directions):
+            link.cut()
+
+    async def join(self, directions: Sequence[Direction]) -> None:
+        for link in links_of(self._links, directions):
+            link.join()
+
+
+class NetworkFaults:
+    def __init__(
+        self,
+        links: Links,
+        node_ids: Sequence[int],
+        reset: Callable[[int], None],
+        cutter: Cutter | None = None,
+    ) -> None:
+        """`reset` ends all connections to a node at once; `cutter`: without, the proxies cut."""
+        self._links = links
+        self._cutter = Held(links) if cutter is None else cutter
         self._node_ids = node_ids
         self._reset_node = reset
         self.kinds: Mapping[str, Do] = {
@@ -22,21 +45,17 @@ class NetworkFaults:
             "reorder": self._delay,
             "loss": self._loss,
             "lost-responses": self._lost_responses,
+            "lost-requests": self._lost_requests,
         }
 
     async def _cut(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        chosen = self._chosen(CUTS[fault.kind](fault, nodes, self._node_ids))
-        for link in chosen:
-            link.cut()
+        directions = CUTS[fault.kind](fault, nodes, self._node_ids)
+        await self._cutter.cut(directions)
 
         async def heal() -> None:
-            for link in chosen:
-                link.join()
+            await self._cutter.join(directions)
 
         return heal
-
-    def _chosen(self, directions: Sequence[Direction]) -> list[Link]:
-        return [self._links.link(_name(one), _name(other)) for one, other in directions]
 
     async def _reset(self, fault: Fault, nodes: Sequence[int]) -> Heal:
         for node_id in nodes:
@@ -44,7 +63,8 @@ class NetworkFaults:
         return nothing
 
     def _around(self, nodes: Sequence[int]) -> list[Link]:
-        return self._chosen(between(nodes, outside(nodes, self._node_ids, clients=True)))
+        ways = between(nodes, outside(nodes, self._node_ids, clients=True))
+        return links_of(self._links, ways)
 
     async def _delay(self, fault: Fault, nodes: Sequence[int]) -> Heal:
         links = self._around(nodes)
@@ -74,7 +94,12 @@ class NetworkFaults:
         return heal
 
     async def _lost_responses(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        links = [self._links.link(party(node_id), CLIENTS) for node_id in nodes]
+        return self._lose(fault, [self._links.link(party(node_id), CLIENTS) for node_id in nodes])
+
+    async def _lost_requests(self, fault: Fault, nodes: Sequence[int]) -> Heal:
+        return self._lose(fault, [self._links.link(CLIENTS, party(node_id)) for node_id in nodes])
+
+    def _lose(self, fault: Fault, links: Sequence[Link]) -> Heal:
         api = int(fault.option("api"))
         for link in links:
             link.lost_apis[api] = bool(fault.option("silently"))
@@ -84,6 +109,10 @@ class NetworkFaults:
                 link.lost_apis.pop(api, None)
 
         return heal
+
+
+def links_of(links: Links, directions: Sequence[Direction]) -> list[Link]:
+    return [links.link(_name(one), _name(other)) for one, other in directions]
 
 
 def _name(one: int | None) -> Party:

@@ -11,6 +11,8 @@ from random import Random
 from .frames import Conversation, Piece, pieces
 from .links import CLIENTS, Link, Links, Party, party
 
+LOOPBACK = "127.0.0.1"
+
 HELD_PIECES = 64
 """On their way in one direction of one connection; the sender waits beyond that."""
 
@@ -51,9 +53,9 @@ class Proxy:
         self.lost_frames = 0
         self.torn_frames = 0
 
-    async def start(self) -> tuple[str, int]:
+    async def start(self, host: str = LOOPBACK) -> tuple[str, int]:
         """Where it listens."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, host, 0)
         host, port = self._server.sockets[0].getsockname()
         return host, port
 

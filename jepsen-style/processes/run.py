@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,13 +21,16 @@ from ..judge import Judgement
 from ..schedule import Schedule
 from ..simulation.cluster import Cluster
 from .coverage import Coverage
-from .draw import BAG, LEADER_DIES, ONLY_SYNCED
+from .disk_faults import DiskFaults
+from .draw import drawable
 from .judging import judge_history
+from .keeper import Keeper
+from .means import STRACE, Means, find_means
 from .network_faults import NetworkFaults
 from .outcome import Floors, Tally, Word, unavailable
-from .process_faults import ProcessFaults
+from .process_faults import Do, ProcessFaults
 from .replicas import divergences, replicas
-from .stand import Stand
+from .stand import CLOCKS, VOLUMES, Stand
 from .strikes import Strikes, refuse_unknown
 from .view import OBSERVER, RunView
 from .written_history import WrittenHistory
@@ -59,6 +64,8 @@ class Outcome:
     folder: Path
     coverage: Coverage
     reasons: list[str] = field(default_factory=list)
+    means: list[str] = field(default_factory=list)
+    """What hurt the nodes, and what was skipped."""
 
     @property
     def line(self) -> str:
@@ -83,10 +90,17 @@ class _Promises:
         self.violations.append(text)
 
 
-def run_schedule(schedule: Schedule, folder: Path, *, sabotage: Sabotage | None = None) -> Outcome:
+def run_schedule(
+    schedule: Schedule,
+    folder: Path,
+    *,
+    means: Means | None = None,
+    sabotage: Sabotage | None = None,
+) -> Outcome:
     """Everything of the run goes into the new `folder`. Raises NotBuilt before anything starts.
 
-    `sabotage`: a control; called when the replicas are at rest, to take something from them.
+    `means`: without, those that are found and need no root. `sabotage`: a control; called when the
+    replicas are at rest, to take something from them.
     """
     refuse_unknown(schedule)
     folder.mkdir(parents=True)
@@ -96,11 +110,11 @@ def run_schedule(schedule: Schedule, folder: Path, *, sabotage: Sabotage | None 
             schedule.nodes, directory=str(folder / CLUSTER), settings=schedule.settings
         )
         with cluster:
-            run = _Run(schedule, cluster, Recorder(file), sabotage)
-            asyncio.run(run.go())
+            run = _Run(schedule, cluster, Recorder(file), means or find_means(root=False), sabotage)
+            asyncio.run(run.go(folder))
     outcome = _judged(run, folder)
-    if outcome.word is Word.HELD:
-        shutil.rmtree(folder / CLUSTER)
+    for name in (VOLUMES, CLOCKS, *([CLUSTER] if outcome.word is Word.HELD else [])):
+        shutil.rmtree(folder / name, ignore_errors=True)
     return outcome
 
 
@@ -110,11 +124,15 @@ class _Run:
         schedule: Schedule,
         cluster: LocalCluster,
         recorder: Recorder,
+        means: Means,
         sabotage: Sabotage | None,
     ) -> None:
         self.schedule = schedule
+        self.means = means
+        self.skipped: Counter[str] = Counter()
+        synced = all(topic.synced for topic in schedule.topics)
         self.coverage = Coverage(
-            (kind, role) for kind, role, _ in (*BAG, *ONLY_SYNCED, LEADER_DIES)
+            (kind, role) for kind, role in drawable(synced=synced) if means.of(kind) is not None
         )
         self.tally = Tally()
         self.promises = _Promises()
@@ -126,9 +144,9 @@ class _Run:
         topics = [topic.name for topic in schedule.topics]
         self._view = RunView(cluster, topics, self._journal)
 
-    async def go(self) -> None:
+    async def go(self, folder: Path) -> None:
         async with (
-            Stand(self._cluster, self.schedule.seed) as stand,
+            Stand(self._cluster, self.schedule.seed, self.means, folder) as stand,
             asyncio.TaskGroup() as background,
         ):
             tasks: list[asyncio.Task[None]] = []
@@ -166,9 +184,8 @@ class _Run:
             raise Stuck(str(error)) from None
         spawn(self._view.watch())
         await self._until(self._view.is_whole, "the cluster does not come up")
-        processes = ProcessFaults(self._cluster)
-        network = NetworkFaults(stand.links, self._cluster.node_ids, stand.reset)
-        strikes = Strikes(self._view, self._journal, self.coverage, processes, network)
+        keeper = Keeper(self._cluster)
+        strikes = Strikes(self._view, self._journal, self.coverage, self._kinds(stand, keeper))
         began = time.monotonic()
         workload.start()
         await asyncio.gather(
@@ -182,9 +199,20 @@ class _Run:
         ]
         answers = [self.promises.answers.get(key, []) for key in partitions]
         self.tally.unavailable_s = unavailable(answers, began, time.monotonic())
-        self.tally.leaders_killed = processes.leaders_killed
-        self.violations += [*processes.failures, *processes.dead()]
+        self.skipped = strikes.skipped
+        self.tally.leaders_killed = keeper.leaders_killed
+        self.violations += [*keeper.failures, *keeper.dead()]
         await self._settle(workload)
+
+    def _kinds(self, stand: Stand, keeper: Keeper) -> dict[str, Do]:
+        traces = self.means.has(STRACE)
+        network = NetworkFaults(stand.links, self._cluster.node_ids, stand.reset, stand.walls)
+        return {
+            **ProcessFaults(self._cluster, keeper).kinds,
+            **network.kinds,
+            **DiskFaults(self._cluster, keeper, stand.volumes, traces=traces).kinds,
+            **({} if stand.clocks is None else stand.clocks.kinds),
+        }
 
     async def _settle(self, workload: Workload) -> None:
         progress = workload.progress()
@@ -226,7 +254,10 @@ def _judged(run: _Run, folder: Path) -> Outcome:
     seen = [*run.violations, *run.promises.violations]
     floors = Floors.of(run.schedule.hurt_ms / 60_000)
     judgement, word, reasons = judge_history(history, run.tally, floors, seen)
-    outcome = Outcome(word, run.tally, folder, run.coverage, reasons)
+    skipped = [f"skipped {count} times: {kind}" for kind, count in sorted(run.skipped.items())]
+    outcome = Outcome(
+        word, run.tally, folder, run.coverage, reasons, [*run.means.lines(), *skipped]
+    )
     _write_report(outcome, judgement, history)
     return outcome
 
@@ -235,5 +266,8 @@ def _write_report(outcome: Outcome, judgement: Judgement, history: History) -> N
     path = outcome.folder / REPORT
     judgement.write_report(path, history, title=outcome.line)
     page = path.read_text(encoding="utf-8")
-    path.write_text(page + outcome.coverage.html(), encoding="utf-8")
-    (outcome.folder / COVERAGE).write_text(outcome.coverage.text() + "\n", encoding="utf-8")
+    means = "".join(f"<li>{escape(line)}</li>" for line in outcome.means)
+    page += f"{outcome.coverage.html()}<h2>Means</h2><ul>{means}</ul>"
+    path.write_text(page, encoding="utf-8")
+    text = "\n".join([outcome.coverage.text(), *outcome.means, ""])
+    (outcome.folder / COVERAGE).write_text(text, encoding="utf-8")

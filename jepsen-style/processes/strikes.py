@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..clients import Journal
 from ..schedule import KINDS, Fault, Schedule, nodes_of
 from .coverage import Coverage
-from .network_faults import NetworkFaults
-from .process_faults import Do, ProcessFaults
+from .means import NEEDS
+from .process_faults import Do, Missed
 from .view import RunView
 
 NEMESIS = "nemesis"
@@ -19,21 +20,18 @@ class NotBuilt(Exception):
     """The schedule asks for what this executor cannot do; one sentence."""
 
 
-KNOWN_KINDS = frozenset(
-    {"kill", "kill-all", "pause", "stall", "restart"}
-    | {"isolate", "halves", "ring", "bridge", "clients-cut"}
-    | {"reset", "delay", "reorder", "loss", "lost-responses"}
-)
-
-
 def refuse_unknown(schedule: Schedule) -> None:
-    """Raises NotBuilt for kinds of faults, or roles, without means here."""
+    """Raises NotBuilt for kinds of faults, or roles, that no machine has means for here."""
     for fault in schedule.faults:
-        if fault.kind not in KNOWN_KINDS:
+        if fault.kind not in NEEDS:
             area = KINDS[fault.kind].area.value
             raise NotBuilt(f"{fault.kind}: faults of this {area} are not built for real processes")
         if fault.target.role == "coordinator":
             raise NotBuilt("groups are not part of the workload on real processes yet")
+        if KINDS[fault.kind].cuts_power and fault.kind != "failed-sync":
+            cached = [topic.name for topic in schedule.topics if not topic.synced]
+            if cached:
+                raise NotBuilt(f"{fault.kind}: {cached[0]} trusts the page cache; not judged here")
 
 
 class Strikes:
@@ -42,13 +40,15 @@ class Strikes:
         view: RunView,
         journal: Journal,
         coverage: Coverage,
-        processes: ProcessFaults,
-        network: NetworkFaults,
+        kinds: Mapping[str, Do],
     ) -> None:
+        """`kinds`: those that there are means for; the others are skipped."""
         self._view = view
         self._journal = journal
         self._coverage = coverage
-        self._kinds: Mapping[str, Do] = {**processes.kinds, **network.kinds}
+        self._kinds = kinds
+        self.skipped: Counter[str] = Counter()
+        """Faults without means, by kind."""
 
     async def carry_out(self, faults: Sequence[Fault]) -> None:
         """All of them, counted from now; returns when the last one is healed."""
@@ -59,16 +59,24 @@ class Strikes:
 
     async def _strike(self, fault: Fault, began: float) -> None:
         now = asyncio.get_running_loop().time
+        act = self._kinds.get(fault.kind)
+        if act is None:
+            self.skipped[fault.kind] += 1
+            return
         await asyncio.sleep(began + fault.at_ms / 1000 - now())
         nodes = nodes_of(fault.target, self._view)
         if not nodes:
             return
-        role = fault.target.role
-        self._coverage.add(fault.kind, role, self._view.phase())
+        role, phase = fault.target.role, self._view.phase()
         seen = {"kind": fault.kind, "role": role, "node": nodes[0], "nodes": list(nodes)}
         options = dict(fault.options)
         self._journal.observe(NEMESIS, "fault", {**seen, "for_ms": fault.for_ms, **options})
-        heal = await self._kinds[fault.kind](fault, nodes)
+        try:
+            heal = await act(fault, nodes)
+        except Missed:
+            self._journal.observe(NEMESIS, "heal", seen)
+            return
+        self._coverage.add(fault.kind, role, phase)
         await asyncio.sleep(began + (fault.at_ms + fault.for_ms) / 1000 - now())
         await heal()
         self._journal.observe(NEMESIS, "heal", seen)

@@ -51,7 +51,7 @@ def test_no_power_is_cut_where_a_topic_trusts_the_page_cache() -> None:
 
 def test_every_kind_of_fault_is_drawn_some_time() -> None:
     drawn = {fault.kind for seed in range(400) for fault in generate(seed).faults}
-    assert drawn == set(KINDS)
+    assert drawn == {name for name, kind in KINDS.items() if kind.simulated}
 
 
 @pytest.mark.parametrize(
