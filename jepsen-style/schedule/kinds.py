@@ -33,6 +33,8 @@ class FaultKind:
     """What was synced may be gone from the target's disk (RULES V1)."""
     cuts_power: bool = False
     """What was not synced may be gone: a loss for page-cache topics."""
+    simulated: bool = True
+    """Whether the simulation has it, too."""
 
 
 def _kinds(*kinds: FaultKind) -> Mapping[str, FaultKind]:
@@ -54,6 +56,8 @@ KINDS: Mapping[str, FaultKind] = _kinds(
     FaultKind("pause", Area.PROCESS),
     # The process gets no processor time, but its sockets' timers and clocks go on.
     FaultKind("stall", Area.PROCESS),
+    # By strace, at the n-th sync of one of its threads; the simulation enumerates them instead.
+    FaultKind("kill-at-sync", Area.PROCESS, {"number": 1}, simulated=False),
     # SIGTERM, and started again.
     FaultKind("restart", Area.PROCESS),
     # Networks. `clients`: whether clients are cut off as well.
@@ -71,6 +75,8 @@ KINDS: Mapping[str, FaultKind] = _kinds(
     FaultKind("loss", Area.NETWORK, {"chance": 0.1}),
     # The target's answers to this API never arrive. `silently`: no reset tells the asker.
     FaultKind("lost-responses", Area.NETWORK, {"api": 0, "silently": True}),
+    # The same for what clients ask of it.
+    FaultKind("lost-requests", Area.NETWORK, {"api": 0, "silently": True}),
     # Disks.
     FaultKind("power-cut", Area.DISK, {"keep": "any"}, cuts_power=True),
     FaultKind("blackout", Area.DISK, {"keep": "any"}, cuts_power=True),
