@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .check_command import check
 from .mutants.run import mutants_command
 from .processes.command import replay, run
+from .processes.soak import soak
 from .simulate_command import simulate
 
 USAGE_ERROR = 2
@@ -22,6 +23,7 @@ COMMANDS: Mapping[str, Command] = {
     "replay": replay,
     "run": run,
     "simulate": simulate,
+    "soak": soak,
 }
 """By name."""
 
