@@ -221,11 +221,12 @@ class ClassicGroup:
 
     def _join_success(self, token: int, member: Member) -> JoinAnswer:
         protocol = self.protocol or ""
-        is_leader = member.member_id == self.leader
-        members = tuple(
-            JoinedMember(m.member_id, m.instance_id, m.metadata(protocol))
-            for m in self.members.values()
-        )
+        members: tuple[JoinedMember, ...] = ()
+        if member.member_id == self.leader:
+            members = tuple(
+                JoinedMember(m.member_id, m.instance_id, m.metadata(protocol))
+                for m in self.members.values()
+            )
         return JoinAnswer(
             token=token,
             error=ErrorCode.NONE,
@@ -234,7 +235,7 @@ class ClassicGroup:
             protocol_type=self.protocol_type,
             protocol=protocol,
             leader=self.leader or "",
-            members=members if is_leader else (),
+            members=members,
         )
 
     # --- rebalancing -----------------------------------------------------------------------

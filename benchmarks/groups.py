@@ -1,0 +1,331 @@
+"""Consumer groups: how soon members get partitions, takeover, commits, a large group, idle cost.
+
+    python benchmarks/groups.py [--rounds 10] [--seconds 30] [--write]
+
+The members are bare connections in one process (`group_members.py`) which shares the machine with
+three nodes; records are synced. "Missed": not answered within the heartbeat interval, or answered
+with an error. CPU is read from /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+
+from figures import Figure, machine, table, tell
+from group_members import ClassicMember, Connection, ConsumerMember, Member, Topic, coordinator_of
+from run import IDLE_S, TICKS_PER_S, compile_as_installed, cpu_ticks
+
+from logboat.groups import OFFSETS_TOPIC
+from logboat.testing import LocalCluster
+from logboat.wire import ApiKey, ErrorCode
+from logboat.wire.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from logboat.wire.messages.metadata import MetadataRequest, MetadataResponse
+from logboat.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+
+OFFSETS_PARTITIONS = 4
+"""What `cluster up` writes."""
+
+SESSION_MS = 2_000
+INTERVAL_S = 0.2
+"""Of classic members; the others are told theirs."""
+
+SETTINGS: dict[str, str | int] = {
+    "group.min.session.timeout.ms": SESSION_MS,
+    "group.consumer.session.timeout.ms": SESSION_MS,
+    "group.consumer.heartbeat.interval.ms": 200,
+}
+
+BIG_GROUP = 500
+BIG_SETTINGS: dict[str, str | int] = {
+    "group.consumer.session.timeout.ms": 10_000,
+    "group.consumer.heartbeat.interval.ms": 2_000,
+}
+BIG_INTERVAL_S = 2.0
+BIG_SESSION_MS = 10_000
+
+COMMITTERS = 64
+"""Connections, each with one commit in flight."""
+
+CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+CommitPartition = CommitTopic.OffsetCommitRequestPartition
+
+Make = Callable[[str], Member]
+
+
+class Stand:
+    """A cluster with one topic, and members of it by protocol."""
+
+    def __init__(self, cluster: LocalCluster, topic: Topic) -> None:
+        self.cluster = cluster
+        self.topic = topic
+
+    @classmethod
+    async def of(cls, cluster: LocalCluster, partitions: int) -> Stand:
+        await _create_offsets_topic(cluster)
+        body = {"name": "read", "partitions": partitions, "replication_factor": 1}
+        await asyncio.to_thread(cluster.post, "/api/v1/topics", body)
+        await asyncio.to_thread(cluster.wait_in_sync, "read")
+        connection = Connection(cluster.node(1).kafka)
+        name = MetadataRequest.MetadataRequestTopic(name="read")
+        found = await connection.ask(
+            ApiKey.METADATA, 12, MetadataRequest(topics=[name]), MetadataResponse
+        )
+        connection.cut()
+        return cls(cluster, Topic("read", found.topics[0].topic_id, partitions))
+
+    def address(self, group_id: str) -> str:
+        node = coordinator_of(self.cluster, group_id, OFFSETS_PARTITIONS)
+        return self.cluster.node(node).kafka
+
+    def classic(self, group_id: str) -> Member:
+        return ClassicMember(
+            self.address(group_id),
+            group_id,
+            self.topic,
+            interval_s=INTERVAL_S,
+            session_ms=SESSION_MS,
+        )
+
+    def consumer(self, group_id: str) -> Member:
+        return ConsumerMember(self.address(group_id), group_id, self.topic)
+
+
+async def _create_offsets_topic(cluster: LocalCluster) -> None:
+    """The first question for a coordinator creates it."""
+    connection = Connection(cluster.node(1).kafka)
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=["first"])
+    await connection.ask(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse)
+    connection.cut()
+    await asyncio.to_thread(cluster.wait_in_sync, OFFSETS_TOPIC)
+
+
+async def until(members: Sequence[Member], done: Callable[[], bool], timeout_s: float) -> float:
+    """Seconds until it is so."""
+    changed = asyncio.Event()
+    for member in members:
+        member.on_change = changed.set
+    started = time.monotonic()
+    async with asyncio.timeout(timeout_s):
+        while not done():
+            changed.clear()
+            await changed.wait()
+            for member in members:
+                member.check()
+    return time.monotonic() - started
+
+
+async def first_assignment(stand: Stand, make: Make, group_id: str) -> float:
+    """Two new members of a new group, 50 ms apart: until both read their half."""
+    one, other = make(group_id), make(group_id)
+    half = stand.topic.partitions // 2
+    one.start()
+    await asyncio.sleep(0.05)
+    other.start()
+    seconds = await until(
+        [one, other], lambda: len(one.owned) == half and len(other.owned) == half, 30
+    )
+    await one.leave()
+    await other.leave()
+    return seconds
+
+
+async def takeover(stand: Stand, make: Make, group_id: str, pause_s: float) -> float:
+    """Seconds from a member's death until another reads all that it read."""
+    one, other = make(group_id), make(group_id)
+    half, all_of_it = stand.topic.partitions // 2, stand.topic.partitions
+    one.start()
+    other.start()
+    both = [one, other]
+    await until(both, lambda: len(one.owned) == half and len(other.owned) == half, 30)
+    await asyncio.sleep(pause_s)
+    await one.kill()
+    seconds = await until([other], lambda: len(other.owned) == all_of_it, 30)
+    await other.leave()
+    return seconds
+
+
+async def members_come_and_die(rounds: int) -> list[Figure]:
+    bar = "0.5 s"
+    figures = [
+        Figure("two new members have their halves, classic", "s", bar),
+        Figure("two new members have their halves, consumer", "s", bar),
+        Figure("takeover beyond the session timeout, classic", "s", bar),
+        Figure("takeover beyond the session timeout, consumer", "s", bar),
+    ]
+    dice = Random(1)
+    with LocalCluster(nodes=3, settings=SETTINGS) as cluster:
+        stand = await Stand.of(cluster, 12)
+        for number in range(rounds):
+            pause_s = dice.uniform(1, 2)
+            measured: list[Awaitable[float]] = [
+                takeover(stand, stand.classic, f"tc{number}", pause_s),
+                takeover(stand, stand.consumer, f"tn{number}", pause_s),
+            ]
+            figures[0].values.append(await first_assignment(stand, stand.classic, f"fc{number}"))
+            figures[1].values.append(await first_assignment(stand, stand.consumer, f"fn{number}"))
+            for figure, seconds in zip(figures[2:], await asyncio.gather(*measured), strict=True):
+                figure.values.append(seconds - SESSION_MS / 1000)
+    return figures
+
+
+async def commits(seconds: float) -> list[Figure]:
+    """One coordinator, 3 replicas, synced; every connection commits as soon as it may again."""
+    counted = 0
+    latencies: list[float] = []
+    with LocalCluster(nodes=3) as cluster:
+        stand = await Stand.of(cluster, COMMITTERS)
+        address = stand.address("commits")
+        coordinator = coordinator_of(cluster, "commits", OFFSETS_PARTITIONS)
+        end = time.monotonic() + seconds
+
+        async def commit(partition: int) -> None:
+            nonlocal counted
+            connection = Connection(address)
+            offset = 0
+            while (started := time.monotonic()) < end:
+                offset += 1
+                part = CommitPartition(partition_index=partition, committed_offset=offset)
+                topic = CommitTopic(name=stand.topic.name, partitions=[part])
+                request = OffsetCommitRequest(group_id="commits", topics=[topic])
+                answer = await connection.ask(
+                    ApiKey.OFFSET_COMMIT, 8, request, OffsetCommitResponse
+                )
+                assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+                counted += 1
+                latencies.append(time.monotonic() - started)
+            connection.cut()
+
+        before = cpu_ticks(cluster.pid(coordinator))
+        await asyncio.gather(*(commit(partition) for partition in range(COMMITTERS)))
+        used = (cpu_ticks(cluster.pid(coordinator)) - before) / TICKS_PER_S
+    latencies.sort()
+    return [
+        Figure("commits on one coordinator", "/s", "2,000 /s", [counted / seconds]),
+        Figure(
+            "99th percentile of a commit then",
+            "ms",
+            "none",
+            [1_000 * latencies[len(latencies) * 99 // 100]],
+        ),
+        Figure("coordinator's CPU per commit", "us", "none", [used / counted * 1e6]),
+    ]
+
+
+async def big_group(seconds: float) -> list[Figure]:
+    figures = []
+    with LocalCluster(nodes=3, settings=BIG_SETTINGS) as cluster:
+        stand = await Stand.of(cluster, BIG_GROUP)
+
+        def classic(group_id: str) -> Member:
+            return ClassicMember(
+                stand.address(group_id),
+                group_id,
+                stand.topic,
+                interval_s=BIG_INTERVAL_S,
+                session_ms=BIG_SESSION_MS,
+            )
+
+        for name, make in (("classic", classic), ("consumer", stand.consumer)):
+            figures += await _big_group(stand, name, make, seconds)
+    return figures
+
+
+async def _big_group(stand: Stand, protocol: str, make: Make, seconds: float) -> list[Figure]:
+    """All of them join within a second; then one leaves and one comes."""
+    members = [make(f"big-{protocol}") for _ in range(BIG_GROUP)]
+    started = time.monotonic()
+    for member in members:
+        member.start()
+        await asyncio.sleep(1 / BIG_GROUP)
+    everybody = len(members)
+    await until(members, lambda: sum(len(m.owned) == 1 for m in members) == everybody, 90)
+    settled = time.monotonic() - started
+    await asyncio.sleep(seconds / 2)
+    await members.pop().leave()
+    members.append(make(f"big-{protocol}"))
+    members[-1].start()
+    await asyncio.sleep(seconds / 2)
+    beats = [took for member in members for took in member.beats.seconds]
+    errors: dict[str, int] = {}
+    for member in members:
+        member.check()
+        for error, count in member.beats.errors.items():
+            errors[error] = errors.get(error, 0) + count
+    late = sum(took > BIG_INTERVAL_S for took in beats)
+    print(f"{protocol}: {len(beats)} heartbeats, {late} late, {errors}", file=sys.stderr)
+    await asyncio.gather(*(member.kill() for member in members))
+    return [
+        Figure(
+            f"500 members, {protocol}: heartbeats missed",
+            f"of {len(beats)}",
+            "0",
+            [float(late + sum(errors.values()))],
+        ),
+        Figure(f"500 members, {protocol}: each reads one partition after", "s", "none", [settled]),
+        Figure(f"500 members, {protocol}: slowest heartbeat", "ms", "none", [1_000 * max(beats)]),
+    ]
+
+
+def idle_cpu(offsets_partitions: int) -> float:
+    """Percent of a core, the busiest of three nodes."""
+    settings: dict[str, str | int] = {"offsets.topic.num.partitions": offsets_partitions}
+    with LocalCluster(nodes=3, settings=settings) as cluster:
+        asyncio.run(_create_offsets_topic(cluster))
+        time.sleep(3.0)
+        pids = [cluster.pid(node_id) for node_id in cluster.node_ids]
+        before = [cpu_ticks(pid) for pid in pids]
+        time.sleep(IDLE_S)
+        used = [cpu_ticks(pid) - b for pid, b in zip(pids, before, strict=True)]
+        return 100 * max(used) / TICKS_PER_S / IDLE_S
+
+
+def idle(rounds: int) -> list[Figure]:
+    few = Figure("idle CPU with 1 offsets partition", "% of a core", "what it costs to be there")
+    many = Figure("idle CPU with 50 offsets partitions", "% of a core", "the same")
+    for _ in range(rounds):
+        few.values.append(idle_cpu(1))
+        many.values.append(idle_cpu(50))
+    return [few, many]
+
+
+PARTS = ("members", "commits", "big", "idle")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    parts = arguments.parts or PARTS
+    compile_as_installed()
+
+    figures: list[Figure] = []
+    if "members" in parts:
+        figures += asyncio.run(members_come_and_die(arguments.rounds))
+    if "commits" in parts:
+        figures += asyncio.run(commits(arguments.seconds / 2))
+    if "big" in parts:
+        figures += asyncio.run(big_group(arguments.seconds))
+    if "idle" in parts:
+        figures += idle(2)
+    text = (
+        f"Machine: {machine()}. Members and three nodes share it. `benchmarks/groups.py`, "
+        f"session timeout {SESSION_MS / 1000:g} s, heartbeats every {1000 * INTERVAL_S:g} ms; "
+        f"500 members: every {BIG_INTERVAL_S:g} s.\n\n" + table(figures)
+    )
+    tell("Consumer groups", text, write=arguments.write)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
