@@ -1,11 +1,17 @@
-"""What happens before a client's transactional batch is appended, and in which order (KIP-890).
+"""What happens before a client's batch is appended, and in which order.
 
-The coordinator of transactions must agree first: it is asked whether the producer's transaction
-holds this partition, or told to add it. That takes a round trip, while a producer sends up to five
-batches at once. So batches of one producer to one partition stand in a row: none is appended before
-those that came earlier were appended or refused. Everybody else passes by.
+Most batches are appended in the turn of the loop in which they came. Two kinds are not:
 
-Nobody asks yet, since transactions are not built: without a `BeforeAppend` nothing here is called.
+* one into which the topic wants to look, or which it wants compressed anew, when that would hold
+  the loop (RULES F1): it is checked beside the loop first;
+* a transactional one (KIP-890): the coordinator of transactions must agree first. It is asked
+  whether the producer's transaction holds this partition, or told to add it.
+
+A producer sends up to five batches at once. So batches of one producer to one partition, and those
+of all without a producer id, stand in a row: none is appended before those that came earlier were
+appended or refused. Everybody else passes by.
+
+Nobody asks a coordinator yet, since transactions are not built: there is no `BeforeAppend`.
 """
 
 from __future__ import annotations
@@ -17,13 +23,17 @@ from ..seam import Buffer
 from ..wire import ErrorCode
 from ..wire.records import BatchHeader, RecordsError, parse_header
 from .partition import Partition
+from .storage import LeaderBatch
 
 BeforeAppend = Callable[[Partition, BatchHeader, int], "asyncio.Future[ErrorCode] | None"]
 """(partition, the batch's header, version of the Produce request) -> None: append at once; else
 NONE once it may be appended, or why it may not. Called in the turn in which the request came."""
 
 Row = tuple[Partition, int]
-"""Partition and producer id."""
+"""Partition and producer id, -1 for all that have none."""
+
+CHECKS_AT_ONCE = 4
+"""Batches checked beside the loop: each may hold unpacked what its client compressed."""
 
 
 class Turn:
@@ -34,10 +44,15 @@ class Turn:
         self._order = order
         self._row = row
         self._error = ErrorCode.NONE
+        self._ahead: Turn | None = None
         self._awaited = 0
         self.ready: asyncio.Future[ErrorCode] = loop.create_future()
         """It is first in its row, and allowed: append now. Or refused, with the reason."""
         self.over: asyncio.Future[None] = loop.create_future()
+
+    def stand_behind(self, ahead: Turn) -> None:
+        self._ahead = ahead
+        self.wait_for(ahead.over)
 
     def wait_for(self, awaited: asyncio.Future[ErrorCode] | asyncio.Future[None]) -> None:
         self._awaited += 1
@@ -49,10 +64,21 @@ class Turn:
         elif error := done.result():
             self._error = error
         self._awaited -= 1
+        self.maybe_ready()
+
+    def maybe_ready(self) -> None:
         if not self._awaited and not self.ready.done():
             self.ready.set_result(self._error)
 
     def leave(self) -> None:
+        """Appended, refused or given up. Who stands behind it then waits for those ahead of it."""
+        if self._ahead is not None and not self._ahead.over.done():
+            self._ahead.over.add_done_callback(self._end)
+        else:
+            self._end()
+
+    def _end(self, _: asyncio.Future[None] | None = None) -> None:
+        self._ahead = None
         self._order.on_left(self._row, self)
         if not self.over.done():
             self.over.set_result(None)
@@ -64,28 +90,36 @@ class AppendOrder:
     def __init__(self) -> None:
         self.before_append: BeforeAppend | None = None
         self._last: dict[Row, Turn] = {}
+        self._checks = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     def enter(self, partition: Partition, records: Buffer, version: int) -> Turn | None:
-        """None: append at once, in this turn of the loop."""
-        if self.before_append is None:
+        """None: append at once, in this turn of the loop. Else `check`, and wait for the turn."""
+        takes_long = partition.log.takes_long_to_check(records)
+        if not takes_long and not self._last and self.before_append is None:
             return None
         try:
             header = parse_header(records)
         except RecordsError:
             return None  # Refused by the append itself.
-        if not header.has_producer_id:
-            return None
         row = partition, header.producer_id
-        leave = self.before_append(partition, header, version) if header.is_transactional else None
+        leave = None
+        if self.before_append is not None and header.is_transactional and header.has_producer_id:
+            leave = self.before_append(partition, header, version)
         ahead = self._last.get(row)
-        if leave is None and ahead is None:
+        if leave is None and ahead is None and not takes_long:
             return None
         turn = self._last[row] = Turn(self, row)
         if ahead is not None:
-            turn.wait_for(ahead.over)
+            turn.stand_behind(ahead)
         if leave is not None:
             turn.wait_for(leave)
+        turn.maybe_ready()
         return turn
+
+    async def check(self, partition: Partition, records: Buffer) -> LeaderBatch:
+        """Raises RecordsRejected. The loop is not held."""
+        async with self._checks:
+            return await partition.log.check(records)
 
     def on_left(self, row: Row, turn: Turn) -> None:
         if self._last.get(row) is turn:

@@ -25,7 +25,7 @@ from .isr_proposal import IsrProposal, ProposalVerdict
 from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, ReplicaLostData
 from .replication_config import ReplicationConfig
 from .roles import PartitionState, Refused, ReplicationCounters, Role
-from .storage import Appended, LogRead, PartitionLog, StorageFailed
+from .storage import Appended, LeaderBatch, LogRead, PartitionLog, StorageFailed
 from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -282,9 +282,21 @@ class Partition:
 
     # The leader's side.
 
+    def require_appendable(self, acks: int) -> LeaderState:
+        """Whether a batch would be appended, whatever is in it. Raises Refused."""
+        leader = self.require_leader()
+        if acks == ACKS_ALL:
+            if leader.under_min_isr:
+                raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS)
+            if self.commit_room.full:
+                raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        elif acks == ACKS_LEADER and self.synced_room.full:
+            raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        return leader
+
     def append(
         self,
-        records: Buffer,
+        records: Buffer | LeaderBatch,
         *,
         acks: int,
         from_client: bool = True,
@@ -295,14 +307,7 @@ class Partition:
         Raises Refused (NOT_ENOUGH_REPLICAS: nothing was appended, D5), RecordsRejected,
         StorageFailed.
         """
-        leader = self.require_leader()
-        if acks == ACKS_ALL:
-            if leader.under_min_isr:
-                raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS)
-            if self.commit_room.full:
-                raise Refused(ErrorCode.REQUEST_TIMED_OUT)
-        elif acks == ACKS_LEADER and self.synced_room.full:
-            raise Refused(ErrorCode.REQUEST_TIMED_OUT)
+        leader = self.require_appendable(acks)
         appended = self.log.append_as_leader(
             records,
             leader_epoch=leader.leader_epoch,

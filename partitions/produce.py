@@ -10,7 +10,6 @@ what became of the records. `Partition.append` and `LeaderState.produce_answer` 
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
 
 from ..seam import Buffer
 from ..wire import ErrorCode, Records
@@ -22,7 +21,7 @@ from .fetch import PartitionFinder
 from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
 from .roles import Refused
-from .storage import Appended, RecordsRejected, StorageFailed
+from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed
 from .waiting_room import PendingAnswers
 
 FIRST_VERSION_WITH_ZSTD = 7
@@ -34,6 +33,9 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 ATTRIBUTES_LOW_BYTE = 22
 """Of a batch: the one that names its codec."""
+
+PATIENCE_S = 1.0
+"""At least so long a batch waits for its turn, whatever the request's timeout."""
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
@@ -76,50 +78,81 @@ async def produce(
             except Refused as refused:
                 answer.error_code = refused.error
     if later:
-        await _append_later(later, request.acks, pending, deadline)
+        await _append_later(order, later, request.acks, pending, deadline)
     await pending.wait(deadline)
     if version >= FIRST_VERSION_WITH_LEADER_HINTS:
         _add_leader_hints(finder, response)
     return response
 
 
-class _Later(NamedTuple):
+class _Later:
     """A batch that may not be appended yet."""
 
-    turn: Turn
-    partition: Partition
-    records: Buffer
-    answer: Answer
+    __slots__ = ("answer", "batch", "partition", "records", "turn")
+
+    def __init__(self, turn: Turn, partition: Partition, records: Buffer, answer: Answer) -> None:
+        self.turn = turn
+        self.partition = partition
+        self.records = records
+        self.answer = answer
+        self.batch: LeaderBatch | None = None
+        """Once it is checked."""
 
 
 async def _append_later(
-    later: list[_Later], acks: int, pending: PendingAnswers, deadline: float
+    order: AppendOrder, later: list[_Later], acks: int, pending: PendingAnswers, deadline: float
 ) -> None:
-    """Append each when its turn has come. At the deadline the rest is given up: not appended, and
-    answered REQUEST_TIMED_OUT."""
+    """Check them, one after the other, and append each when its turn has come. At the deadline the
+    rest is given up: not appended, and answered REQUEST_TIMED_OUT."""
     loop = asyncio.get_running_loop()
     try:
+        for item in list(later):
+            await _check(order, item, acks)
+            _append_ready(later, acks, pending)
+        # The checks take what they take, here and in those ahead: clients to whom answers mean
+        # nothing (acks=0) also say that they wait for none.
+        deadline = max(deadline, loop.time() + PATIENCE_S)
         while later:
             waiting = [item.turn.ready for item in later]
             left = max(deadline - loop.time(), 0)
             done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 break
-            for item in [item for item in later if item.turn.ready.done()]:
-                later.remove(item)
-                _append_in_turn(item, acks, pending)
+            _append_ready(later, acks, pending)
     finally:
         for item in later:
             item.answer.error_code = ErrorCode.REQUEST_TIMED_OUT
             item.turn.leave()
 
 
+async def _check(order: AppendOrder, item: _Later, acks: int) -> None:
+    """Leaves `batch` as it is when the answer says no."""
+    try:
+        item.partition.require_appendable(acks)
+        item.batch = await order.check(item.partition, item.records)
+    except Refused as refused:
+        item.answer.error_code = refused.error
+    except RecordsRejected as rejected:
+        _answer_rejected(item.answer, rejected)
+
+
+def _append_ready(later: list[_Later], acks: int, pending: PendingAnswers) -> None:
+    """Those whose turn it is, and those that are refused without waiting for it."""
+    for item in list(later):
+        refused = item.answer.error_code != ErrorCode.NONE
+        if refused or (item.batch is not None and item.turn.ready.done()):
+            later.remove(item)
+            _append_in_turn(item, acks, pending)
+
+
 def _append_in_turn(item: _Later, acks: int, pending: PendingAnswers) -> None:
     try:
+        if item.batch is None:
+            return
         error = item.turn.ready.result()
         if error is not ErrorCode.NONE:
             raise Refused(error)
-        _produce_to(item.partition, item.records, acks, pending, item.answer)
+        _produce_to(item.partition, item.batch, acks, pending, item.answer)
     except Refused as refused:
         item.answer.error_code = refused.error
     finally:
@@ -137,7 +170,11 @@ def _refuse_codec(records: Buffer, version: int) -> None:
 
 
 def _produce_to(
-    partition: Partition, records: Buffer, acks: int, pending: PendingAnswers, answer: Answer
+    partition: Partition,
+    records: Buffer | LeaderBatch,
+    acks: int,
+    pending: PendingAnswers,
+    answer: Answer,
 ) -> None:
     """Raises Refused."""
     if partition.topic in INTERNAL_TOPICS:
@@ -156,21 +193,27 @@ def _produce_to(
     partition.await_answer(appended, acks=acks, pending=pending, on_answer=on_answer)
 
 
-def append(partition: Partition, records: Buffer, *, acks: int, answer: Answer) -> Appended | None:
+def append(
+    partition: Partition, records: Buffer | LeaderBatch, *, acks: int, answer: Answer
+) -> Appended | None:
     """None when the records themselves or the disk said no; `answer` then says why."""
     try:
         return partition.append(records, acks=acks)
     except RecordsRejected as rejected:
-        answer.error_code = rejected.error
-        answer.error_message = rejected.message
-        answer.record_errors = [
-            Answer.BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
-            for number, message in rejected.record_errors
-        ]
+        _answer_rejected(answer, rejected)
     except StorageFailed as failed:
         answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         answer.error_message = str(failed)
     return None
+
+
+def _answer_rejected(answer: Answer, rejected: RecordsRejected) -> None:
+    answer.error_code = rejected.error
+    answer.error_message = rejected.message
+    answer.record_errors = [
+        Answer.BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+        for number, message in rejected.record_errors
+    ]
 
 
 def one_buffer(records: Records) -> Buffer:

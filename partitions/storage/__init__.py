@@ -5,6 +5,7 @@ a log that was cut, torn or half-made opens again with every synced batch. Leave
 leads, what is committed, who waits (`partitions`).
 """
 
+from .batch_contents import LeaderBatch
 from .epoch_cache import EpochCache, EpochEntry
 from .errors import (
     CorruptBatch,
@@ -31,6 +32,7 @@ __all__ = [
     "EpochCache",
     "EpochEntry",
     "FoundOffset",
+    "LeaderBatch",
     "LogConfig",
     "LogDirectory",
     "LogRead",

@@ -39,5 +39,9 @@ class HeaderTrust:
         self._seen += 1
         return self._seen % ONE_IN == 1
 
+    def would_look(self, records_count: int) -> bool:
+        """What `must_look` would say now."""
+        return records_count <= FEW_RECORDS or self._wary > 0 or (self._seen + 1) % ONE_IN == 1
+
     def on_wrong_header(self) -> None:
         self._wary = WARY_BATCHES

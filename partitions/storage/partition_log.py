@@ -36,6 +36,7 @@ from ...wire.records import (
     assign_offsets,
     parse_header,
 )
+from .batch_contents import LeaderBatch
 from .batch_scan import CRC_FROM
 from .control_marker import marker_of
 from .delayed_deletes import DelayedDeletes
@@ -43,7 +44,12 @@ from .epoch_cache import EpochCache
 from .errors import BatchDamaged, CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
 from .group_commit import PASSING_ERRORS, GroupCommit
 from .header_trust import HeaderTrust
-from .leader_batch import check_batch
+from .leader_batch import (
+    check_batch,
+    check_batch_beside_the_loop,
+    stamped,
+    takes_long,
+)
 from .log_config import LogConfig
 from .offset_lookup import find_by_timestamp, find_max_timestamp
 from .open_files import OpenFiles
@@ -261,9 +267,20 @@ class PartitionLog:
 
     # Appending.
 
+    def takes_long_to_check(self, records: Buffer) -> bool:
+        """Whether `append_as_leader` would hold the loop with this batch of a client; then it is to
+        go through `check` first (RULES F1)."""
+        return takes_long(records, self.config, self._header_trust, self._clock)
+
+    async def check(self, records: Buffer) -> LeaderBatch:
+        """A client's batch, fit for `append_as_leader`. Raises RecordsRejected."""
+        return await check_batch_beside_the_loop(
+            records, self.config, now_ms=self._clock.now_ms(), trust=self._header_trust
+        )
+
     def append_as_leader(
         self,
-        records: Buffer,
+        records: Buffer | LeaderBatch,
         *,
         leader_epoch: int,
         now_ms: int,
@@ -276,9 +293,18 @@ class PartitionLog:
         the producer's last batches is answered with the first copy's offsets.
         """
         self._check_writable()
-        header, data = check_batch(
-            records, self.config, now_ms=now_ms, from_client=from_client, trust=self._header_trust
-        )
+        if isinstance(records, LeaderBatch):
+            batch = records
+        else:
+            batch = check_batch(
+                records,
+                self.config,
+                now_ms=now_ms,
+                from_client=from_client,
+                trust=self._header_trust,
+            )
+        # Not before: what was checked first need not be appended first.
+        header, data = stamped(batch, now_ms) if self.config.log_append_time else batch
         duplicate = self._check_producer(
             header, data, from_client=from_client, transaction_version=transaction_version
         )

@@ -33,7 +33,7 @@ from .batch_header import (
 from .control import ControlType, control_type, encode_control_batch, encode_end_txn_marker
 from .errors import BadCrc, BadMagic, InvalidBatch, RecordsError, TruncatedBatch
 from .record import Record, decode_records, encode_batch
-from .survey import timestamp_range
+from .survey import survey_records, timestamp_range
 
 __all__ = [
     "HEADER_SIZE",
@@ -65,6 +65,7 @@ __all__ = [
     "encode_control_batch",
     "encode_end_txn_marker",
     "parse_header",
+    "survey_records",
     "timestamp_range",
     "writable",
 ]

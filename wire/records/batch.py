@@ -9,6 +9,8 @@ from typing import NamedTuple
 from ...seam.checksum import crc32c
 from ..buffers import Buffer
 from .batch_header import (
+    COMPRESSION_MASK,
+    CONTROL_BIT,
     HEADER_SIZE,
     NO_PRODUCER_ID,
     OVERHEAD,
@@ -86,7 +88,8 @@ def check_from_client(header: BatchHeader) -> None:
         raise InvalidBatch(
             f"{header.records_count} records, but a last offset delta of {header.last_offset_delta}"
         )
-    if header.is_control:
+    attributes = header.attributes
+    if attributes & CONTROL_BIT:
         raise InvalidBatch("a control batch from a client")
     if header.producer_id != NO_PRODUCER_ID and (
         header.base_sequence < 0 or header.producer_epoch < 0
@@ -95,7 +98,8 @@ def check_from_client(header: BatchHeader) -> None:
             f"producer id {header.producer_id} with epoch {header.producer_epoch} "
             f"and sequence {header.base_sequence}"
         )
-    _ = header.compression
+    if attributes & COMPRESSION_MASK:
+        _ = header.compression
 
 
 def assign_offsets(

@@ -23,17 +23,28 @@ def timestamp_range(header: BatchHeader, records: Buffer) -> tuple[int, int]:
     """
     if header.records_count == 0:
         return NO_TIMESTAMP, NO_TIMESTAMP
-    try:
-        lowest, highest = _delta_range(records, header.records_count)
-    except IndexError:
-        raise InvalidBatch(f"{header.records_count} records in {len(records)} bytes") from None
-    except DecodeError as error:
-        raise InvalidBatch(str(error)) from error
+    end, lowest, highest = survey_records(records, 0, header.records_count)
+    if end != len(records):
+        raise InvalidBatch(f"{header.records_count} records end at byte {end} of {len(records)}")
     return header.base_timestamp + lowest, header.base_timestamp + highest
 
 
-def _delta_range(data: Buffer, count: int) -> tuple[int, int]:
-    position = 0
+def survey_records(records: Buffer, position: int, count: int) -> tuple[int, int, int]:
+    """Where the next `count` records from `position` end, and their smallest and largest timestamp
+    delta: a piece of `timestamp_range`, for those that must not take long at a time.
+
+    Raises:
+        InvalidBatch: they do not lie within `records`.
+    """
+    try:
+        return _survey(records, position, count)
+    except IndexError:
+        raise InvalidBatch(f"{count} records from byte {position} of {len(records)}") from None
+    except DecodeError as error:
+        raise InvalidBatch(str(error)) from error
+
+
+def _survey(data: Buffer, position: int, count: int) -> tuple[int, int, int]:
     lowest, highest = 1 << 64, -1 << 64
     for _ in range(count):
         # Most lengths and times take one or two bytes; reading those without a call doubles the
@@ -56,9 +67,9 @@ def _delta_range(data: Buffer, count: int) -> tuple[int, int]:
         if length < _SMALLEST_BODY:
             raise InvalidBatch(f"record of {length} bytes at byte {position}")
         position += length
-    if position != len(data):
+    if position > len(data):
         raise InvalidBatch(f"{count} records end at byte {position} of {len(data)}")
-    return lowest, highest
+    return position, lowest, highest
 
 
 _SMALLEST_BODY = 6

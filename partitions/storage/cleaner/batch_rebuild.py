@@ -24,7 +24,7 @@ from ....wire.records import (
     crc_of,
 )
 from ....wire.records.batch_header import COMPRESSION_MASK, DELETE_HORIZON_BIT, HEADER
-from .raw_records import RawRecord, copy_records
+from ..raw_records import RawRecord, copy_records
 
 
 def delete_horizon(header: BatchHeader) -> int | None:

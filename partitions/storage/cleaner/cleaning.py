@@ -22,6 +22,7 @@ from ..control_marker import marker_of
 from ..errors import BatchDamaged
 from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
+from ..raw_records import RawRecord, read_records
 from ..segment import CLEANED, Segment
 from ..transaction_index import AbortedTransaction
 from .batch_rebuild import emptied, is_spacer, kept_body, sealed, spacer
@@ -29,7 +30,6 @@ from .bodies import packed, unpacked
 from .cleanable import Cleanable, grouped
 from .key_map import NO_OFFSET, KeyMap
 from .pace import Pace
-from .raw_records import RawRecord, read_records
 from .retention import LastOfProducer, Retention, Verdict
 from .transactions import CleanedTransactions
 

@@ -17,9 +17,9 @@ from enum import Enum, auto
 
 from ....seam import frozen
 from ....wire.records import BatchHeader
+from ..raw_records import RawRecord
 from .batch_rebuild import delete_horizon
 from .key_map import KeyMap
-from .raw_records import RawRecord
 
 
 class Verdict(Enum):

@@ -1,4 +1,4 @@
-"""The records of a batch as spans of its bytes: what compaction looks at, and nothing more.
+"""The records of a batch as spans of its bytes: what compaction and keys ask for, and nothing more.
 
 Compaction asks each record for its key and whether it has a value, and copies it whole or leaves it
 out. Headers and values are never unpacked, so whatever a producer wrote comes through byte for
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ....wire import DecodeError
-from ....wire.records import InvalidBatch
-from ....wire.varint import SIGNED_BYTE, decode_signed, encode_signed
+from ...wire import DecodeError
+from ...wire.records import InvalidBatch
+from ...wire.varint import SIGNED_BYTE, decode_signed, encode_signed
 
 
 class RawRecord(NamedTuple):
