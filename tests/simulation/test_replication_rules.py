@@ -12,7 +12,8 @@ import pytest
 
 from logboat.jepsen_style.simulation import DiskCall, Host, Keep, World
 from logboat.jepsen_style.simulation.cluster import Cluster
-from logboat.jepsen_style.simulation.kafka_client import KafkaClient, Partition, Refused
+from logboat.jepsen_style.simulation.kafka_client import KafkaClient, Partition, Refused, Response
+from logboat.wire import ApiKey, Message
 from logboat.wire.records import batches, decode_records
 
 TOPIC = "ruled"
@@ -26,7 +27,10 @@ def world() -> Iterator[World]:
 
 
 def started(world: World, **configs: str) -> Cluster:
-    cluster = Cluster(world)
+    return started_as(Cluster(world), world, **configs)
+
+
+def started_as(cluster: Cluster, world: World, **configs: str) -> Cluster:
     cluster.start()
     named = {name.replace("_", "."): value for name, value in configs.items()}
     cluster.run(lambda client: client.create_topic(TOPIC, configs=named))
@@ -126,23 +130,41 @@ def produce_soon_lost(cluster: Cluster, leader: int, value: bytes) -> None:
     cluster.run(work)
 
 
-def test_b6_an_orderly_stop_costs_no_write_and_no_wait(world: World) -> None:
-    """The leader goes when every other node knows that it leads nothing."""
-    cluster = started(world)
+class Asking(KafkaClient):
+    """Counts what was asked in vain: a broken connection, or nobody there."""
+
+    unanswered = 0
+
+    async def request(
+        self, node_id: int, key: ApiKey, version: int, request: Message, kind: type[Response]
+    ) -> Response:
+        try:
+            return await super().request(node_id, key, version, request, kind)
+        except (OSError, EOFError):
+            self.unanswered += 1
+            raise
+
+
+def requests_that_an_orderly_stop_breaks(cluster: Cluster, world: World) -> int:
+    """Of a client that writes steadily; what it was promised is there."""
     leader = seen(cluster).leader
+    client = Asking(cluster.addresses)
     acknowledged: dict[int, bytes] = {}
     gaps: list[float] = []
 
-    async def produce_steadily(client: KafkaClient) -> None:
+    async def produce_steadily() -> None:
         loop, number = asyncio.get_running_loop(), 0
-        while True:
-            began, value = loop.time(), b"%d" % number
-            acknowledged[await client.produce(TOPIC, 0, [value])] = value
-            gaps.append(loop.time() - began)
-            number += 1
-            await asyncio.sleep(0.005)
+        try:
+            while True:
+                began, value = loop.time(), b"%d" % number
+                acknowledged[await client.produce(TOPIC, 0, [value])] = value
+                gaps.append(loop.time() - began)
+                number += 1
+                await asyncio.sleep(0.005)
+        finally:
+            client.close()
 
-    producing = cluster.spawn(produce_steadily)
+    producing = cluster.client_host.spawn(produce_steadily())
     world.run(0.5)
     cluster.hosts[leader].signal(signal.SIGTERM)
     world.run_until(lambda: not cluster.hosts[leader].alive, within=10)
@@ -155,6 +177,20 @@ def test_b6_an_orderly_stop_costs_no_write_and_no_wait(world: World) -> None:
     found = cluster.run(partial(KafkaClient.read_all, topic=TOPIC, partition=0))
     assert {o: v for o, v in acknowledged.items() if found.get(o) != v} == {}
     assert max(gaps) < 0.3  # Far below the session of a second that a death would have cost.
+    return client.unanswered
+
+
+def test_b6_an_orderly_stop_costs_no_write_and_no_wait(world: World) -> None:
+    """The leader goes when every other node knows that it leads nothing: it says so itself to who
+    still writes to it, and to metadata's readers all others do."""
+    cluster = started(world)
+    assert requests_that_an_orderly_stop_breaks(cluster, world) == 0
+
+
+def test_b6_without_a_controlled_shutdown_a_stop_breaks_requests(world: World) -> None:
+    """The control of the test above."""
+    cluster = started_as(Cluster(world, settings={"controlled.shutdown.enable": "false"}), world)
+    assert requests_that_an_orderly_stop_breaks(cluster, world) > 0
 
 
 # C: a replica's log
