@@ -86,7 +86,7 @@ def run(config: NodeConfig, *, report_to: str) -> int:
     # What is loaded now stays: looking for garbage meanwhile would cost a tenth of the start.
     gc.disable()
     # Late, so that --print-config and a wrong configuration answer at once.
-    from ..partitions.storage import DirectoryRefused, open_files_within
+    from ..partitions.storage import DirectoryRefused, connections_within, open_files_within
     from ..seam.real_disk import RealDisk
     from .listener import CannotListen
     from .report import NodeAddresses
@@ -112,6 +112,7 @@ def run(config: NodeConfig, *, report_to: str) -> int:
             on_listening=on_listening,
             on_fatal=_end_at_once,
             open_files=open_files_within(_descriptors()),
+            most_connections=connections_within(_descriptors()),
         )
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sys
 from collections.abc import Callable
 
 from ..metadata.listeners import CLIENT_LISTENER
@@ -50,13 +51,20 @@ def port_of(server: asyncio.Server) -> int:
     return port
 
 
+UNBOUNDED = sys.maxsize
+
+
 class ClientListener:
     """Accepts connections within the node's limits and owns them."""
 
     dispatcher: Dispatcher
     """Set by `serve`, before the first connection."""
 
-    def __init__(self, config: NodeConfig, on_fatal: OnFatal) -> None:
+    def __init__(
+        self, config: NodeConfig, on_fatal: OnFatal, *, most_connections: int = UNBOUNDED
+    ) -> None:
+        """`most_connections`: how many the process has descriptors for; the setting
+        `max.connections` may allow fewer."""
         self.on_fatal = on_fatal
         self.tasks = TaskScope(on_fatal)
         self.budget = RequestBudget(config.number("queued.max.request.bytes"))
@@ -68,6 +76,7 @@ class ClientListener:
         self._address = config.kafka
         self._backlog = config.number("socket.listen.backlog.size")
         self._max_connections = config.number("max.connections")
+        self._most_connections = most_connections
         self._max_per_host = config.number("max.connections.per.ip")
         self._connections: dict[ClientConnection, None] = {}
         self._per_host: dict[str, int] = {}
@@ -119,6 +128,8 @@ class ClientListener:
         self._per_host[host] = count + 1
         if len(self._connections) > self._max_connections:
             return f"max.connections is {self._max_connections}"
+        if len(self._connections) > self._most_connections:
+            return f"too few descriptors (ulimit -n) for more than {self._most_connections} clients"
         if count >= self._max_per_host:
             return f"max.connections.per.ip is {self._max_per_host}"
         return None

@@ -35,7 +35,7 @@ from .fatal import FatalStop
 from .handlers import CLIENT_APIS, INTERNODE_APIS
 from .internode import InternodeListener
 from .known_brokers import KnownBrokers
-from .listener import CannotListen, ClientListener, bind, sentence
+from .listener import UNBOUNDED, CannotListen, ClientListener, bind, sentence
 from .loop_lag import LoopLag
 from .offset_store import ReplicatedOffsets
 from .peers import Peers
@@ -70,12 +70,14 @@ async def run_node(
     on_listening: Callable[[NodeAddresses], None] = lambda _: None,
     on_fatal: OnFatal = lambda _: None,
     open_files: int = MOST_OPEN_FILES,
+    most_connections: int = UNBOUNDED,
 ) -> None:
     """Run until `stop` is set, then leave in order.
 
     Raises what ends the process otherwise: Fatal, or before anything was changed on disk
     CannotListen or DirectoryRefused. `on_fatal` hears of a fatal error at once, before anything
-    else can run: a process ends itself there. `open_files`: how many the logs may keep open.
+    else can run: a process ends itself there. `open_files`: how many the logs may keep open;
+    `most_connections`: how many clients the process has descriptors for.
     """
 
     def end(error: BaseException) -> None:
@@ -84,7 +86,15 @@ async def run_node(
         on_fatal(error)
 
     fatal = FatalStop(end)
-    node = Node(config, disk, clock, rng, fatal, open_files=open_files)
+    node = Node(
+        config,
+        disk,
+        clock,
+        rng,
+        fatal,
+        open_files=open_files,
+        most_connections=most_connections,
+    )
     try:
         on_listening(await node.start())
         stopping = asyncio.ensure_future(stop.wait())
@@ -113,6 +123,7 @@ class Node:
         on_fatal: OnFatal,
         *,
         open_files: int = MOST_OPEN_FILES,
+        most_connections: int = UNBOUNDED,
     ) -> None:
         self.config = config
         self.disk = disk
@@ -130,7 +141,7 @@ class Node:
             on_channel_closed=self._on_channel_closed,
             on_fatal=on_fatal,
         )
-        self.clients = ClientListener(config, on_fatal)
+        self.clients = ClientListener(config, on_fatal, most_connections=most_connections)
         self.controller: Controller
         self.lifecycle: BrokerLifecycle | None = None
         self._http: HttpServer | None = None

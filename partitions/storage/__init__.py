@@ -17,7 +17,7 @@ from .errors import (
 )
 from .log_config import CompressionType, LogConfig
 from .log_directory import LogDirectory, StoredLog
-from .open_files import MOST_OPEN_FILES, open_files_within
+from .open_files import MOST_OPEN_FILES, connections_within, open_files_within
 from .partition_log import PartitionLog
 from .producer_states import ProducerStates
 from .values import Appended, Damage, FoundOffset, LogRead
@@ -43,5 +43,6 @@ __all__ = [
     "RecordsRejected",
     "StorageFailed",
     "StoredLog",
+    "connections_within",
     "open_files_within",
 ]

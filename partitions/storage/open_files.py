@@ -21,6 +21,17 @@ def open_files_within(descriptors: int) -> int:
     return max(1, min(MOST_OPEN_FILES, descriptors // 2))
 
 
+def connections_within(descriptors: int) -> int:
+    """How many clients may be connected to such a process: with more, they would take from the
+    logs the descriptors without which no segment can be begun (case O05)."""
+    kept_free = min(MOST_KEPT_FREE, descriptors // 4)
+    return max(1, descriptors - open_files_within(descriptors) - kept_free)
+
+
+MOST_KEPT_FREE = 64
+"""For channels between nodes, HTTP, the quorum's journal, and files opened in passing."""
+
+
 class OpenFiles:
     """Opens files when first used and closes the least recently used above `capacity`.
 
