@@ -4,9 +4,10 @@ Were the codec shared, a mistake in it would be made on both sides and never sho
 last versions before the flexible ones, which is little to write and what old clients speak, too.
 `connection` frames requests, `requests` and `batches` know the bytes, `cluster` finds leaders and
 tells *did not happen* from *may have happened*, `producer` and `consumer` do the work and write the
-history; `replica_reader` looks at what nobody else has read.
+history; `churn` makes and deletes topics; `replica_reader` looks at what nobody else has read.
 """
 
+from .churn import ChurnedTopic
 from .cluster import ClusterClient
 from .consumer import Consumer
 from .journal import Journal, Witness
@@ -15,6 +16,7 @@ from .replica_reader import read_replicas
 from .requests import TopicPartition
 
 __all__ = [
+    "ChurnedTopic",
     "ClusterClient",
     "Consumer",
     "Journal",

@@ -35,6 +35,10 @@ class ClusterClient:
         self._partitions: dict[TopicPartition, PartitionMetadata] = {}
         self._turn = 0
 
+    @property
+    def node_ids(self) -> list[int]:
+        return list(self._addresses)
+
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
@@ -109,6 +113,11 @@ class ClusterClient:
         if known.leader < 0:
             raise NotAsked(f"{partition.key} has no leader in epoch {known.leader_epoch}")
         return known
+
+    def forget(self, topic: str) -> None:
+        """A new topic has this name now, whose epochs begin anew."""
+        for partition in [known for known in self._partitions if known.topic == topic]:
+            del self._partitions[partition]
 
     async def look_again(self, partition: TopicPartition) -> None:
         """What was known of the leader did not help: forget it, keep the epoch."""

@@ -15,8 +15,10 @@ class Api(IntEnum):
     LIST_OFFSETS = 2
     METADATA = 3
     CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
     INIT_PRODUCER_ID = 22
     ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
 
 
 VERSIONS: Mapping[Api, int] = {
@@ -25,8 +27,10 @@ VERSIONS: Mapping[Api, int] = {
     Api.LIST_OFFSETS: 4,
     Api.METADATA: 7,
     Api.CREATE_TOPICS: 4,
+    Api.DELETE_TOPICS: 3,
     Api.INIT_PRODUCER_ID: 1,
     Api.ELECT_LEADERS: 1,
+    Api.INCREMENTAL_ALTER_CONFIGS: 0,
 }
 
 ERRORS: Mapping[int, str] = {
@@ -153,6 +157,38 @@ def create_topic_response(reader: Reader) -> tuple[int, str]:
     reader.int32()
     ((error, message),) = reader.array(lambda r: (r.string(), r.int16(), r.string() or "")[1:])
     return error, message
+
+
+def delete_topic_request(name: str, *, timeout_ms: int) -> Writer:
+    return Writer().array([name], Writer.string).int32(timeout_ms)
+
+
+def delete_topic_response(reader: Reader) -> int:
+    """The error of the one topic."""
+    reader.int32()
+    (error,) = reader.array(lambda r: (r.string(), r.int16())[1])
+    return error
+
+
+_TOPIC_RESOURCE = 2
+_SET = 0
+
+
+def alter_topic_request(name: str, configs: Mapping[str, str]) -> Writer:
+    """These settings, whatever others there are."""
+
+    def resource(writer: Writer, _: None) -> None:
+        writer.int8(_TOPIC_RESOURCE).string(name)
+        writer.array(configs.items(), lambda w, item: w.string(item[0]).int8(_SET).string(item[1]))
+
+    return Writer().array([None], resource).int8(0)
+
+
+def alter_topic_response(reader: Reader) -> int:
+    """The error of the one topic."""
+    reader.int32()
+    (error,) = reader.array(lambda r: (r.int16(), r.string(), r.int8(), r.string())[0])
+    return error
 
 
 def produce_request(

@@ -75,6 +75,12 @@ class NodeDisk:
     def batches(self, key: Key) -> list[Batch]:
         return [held.batch for _, held in sorted(self._held.get(key, {}).items())]
 
+    def folders(self) -> list[Key]:
+        """Of partitions, whole or empty; not of those on their way out."""
+        data = self._drive.find(DATA)
+        entries = sorted(data.entries) if isinstance(data, DirectoryNode) else []
+        return [name for name in entries if _FOLDER.fullmatch(f"{DATA}/{name}")]
+
     # Changes
 
     def _on_change(self, change: DiskChange) -> None:
@@ -96,7 +102,7 @@ class NodeDisk:
 
     def look_again(self) -> None:
         """At everything: power was lost, a disk was changed, names have moved."""
-        for key in list(dict.fromkeys([*self._held, *self._keys()])):
+        for key in list(dict.fromkeys([*self._held, *self.folders()])):
             self._look_again_at(key)
 
     def _look_again_at(self, key: Key) -> None:
@@ -138,11 +144,6 @@ class NodeDisk:
         for base, held in before.items():
             if not self.holds(key, base, held.batch.name):
                 self._on_batch.vanished(self.node_id, key, held.batch)
-
-    def _keys(self) -> list[Key]:
-        data = self._drive.find(DATA)
-        entries = sorted(data.entries) if isinstance(data, DirectoryNode) else []
-        return [name for name in entries if _FOLDER.fullmatch(f"{DATA}/{name}")]
 
     def _segments(self, key: Key) -> list[str]:
         folder = self._drive.find(f"{DATA}/{key}")

@@ -17,7 +17,7 @@ by anybody, and its name is free again; should it come back from the dead, that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...metadata.image import ClusterImage, PartitionImage
@@ -44,12 +44,17 @@ class Known(NamedTuple):
 class Ledger:
     """See the module's docstring. `turn` numbers the turns of the world."""
 
-    def __init__(self, turn: Callable[[], int], now: Callable[[], float]) -> None:
+    def __init__(
+        self, turn: Callable[[], int], now: Callable[[], float], *, passing: Sequence[str] = ()
+    ) -> None:
+        """`passing`: how topics are called that come and go. Names of records mean nothing over
+        their lives, so their own clients judge them."""
         self.violations: list[str] = []
         self.image: ClusterImage | None = None
         """The newest that any node has applied."""
         self.leader_changes = 0
         self.disks: dict[int, NodeDisk] = {}
+        self._passing = tuple(passing)
         self._turn = turn
         self._now = now
         self._names: dict[tuple[Key, int], dict[int, Known]] = {}
@@ -65,6 +70,9 @@ class Ledger:
         if len(self.violations) < MAX_VIOLATIONS:
             self.violations.append(f"{text} (at {self._now():.3f} s)")
 
+    def _is_passing(self, key_or_topic: str) -> bool:
+        return bool(self._passing) and key_or_topic.startswith(self._passing)
+
     # The image
 
     def on_image(self, image: ClusterImage) -> None:
@@ -73,6 +81,8 @@ class Ledger:
             return
         self.image = image
         for topic in image.topics.values():
+            if self._is_passing(topic.name):
+                continue
             for partition in topic.partitions:
                 key = f"{topic.name}-{partition.partition}"
                 before = self._partitions.get(key)
@@ -164,6 +174,8 @@ class Ledger:
     # Disks (`disks.OnBatch`)
 
     def appeared(self, node_id: int, key: Key, batch: Batch, data: bytes) -> None:
+        if self._is_passing(key):
+            return
         for offset in range(batch.base_offset, batch.last_offset + 1):
             by_epoch = self._names.setdefault((key, offset), {})
             known = by_epoch.get(batch.leader_epoch)
@@ -205,6 +217,8 @@ class Ledger:
     # Leaders
 
     def leads(self, incarnation: str, key: Key, leader_epoch: int) -> None:
+        if self._is_passing(key):
+            return
         first = self._leaders.setdefault((key, leader_epoch), incarnation)
         if first != incarnation:
             self.violation(
@@ -215,6 +229,22 @@ class Ledger:
 
     def partitions(self) -> Iterator[tuple[Key, PartitionImage]]:
         yield from sorted(self._partitions.items())
+
+    def left_over(self) -> list[str]:
+        """Folders of partitions that their node does not host (any more), and the reverse."""
+        image = self.image
+        if image is None:
+            return []
+        expected: dict[int, list[Key]] = {node_id: [] for node_id in self.disks}
+        for topic in image.topics.values():
+            for partition in topic.partitions:
+                for node_id in partition.replicas:
+                    expected[node_id].append(f"{topic.name}-{partition.partition}")
+        return [
+            f"node {node_id} has {disk.folders()}, not {sorted(expected[node_id])}"
+            for node_id, disk in self.disks.items()
+            if disk.folders() != sorted(expected[node_id])
+        ]
 
     def check_everything(self) -> None:
         """Every member against every promise once more."""

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from ..schedule import CUTS, Direction, Fault, between, outside
 from ..simulation import Host, Link
-from .lost_responses import LostResponses
+from .lost_frames import LostFrames
 from .stage import Do, Heal, Stage, nothing
+
+
+class Lose(Protocol):
+    def __call__(self, node: Host, api: int, *, silently: bool) -> Heal: ...
 
 
 class NetworkFaults:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._world = stage.world
-        self._losses = LostResponses(stage.world)
+        self._losses = LostFrames(stage.world)
         self._cuts: Counter[tuple[str, str]] = Counter()
         """How many cuts go through each link: it is open again when the last one is healed."""
         self.kinds: Mapping[str, Do] = {
@@ -25,7 +30,8 @@ class NetworkFaults:
             "delay": self._delay,
             "reorder": self._delay,
             "loss": self._loss,
-            "lost-responses": self._lost_responses,
+            "lost-responses": partial(self._lose, self._losses.lose_answers),
+            "lost-requests": partial(self._lose, self._losses.lose_requests),
         }
 
     # Cuts
@@ -86,14 +92,12 @@ class NetworkFaults:
 
         return heal
 
-    def _lost_responses(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        hosts = self._stage.hosts(nodes)
-        api = int(fault.option("api"))
-        for host in hosts:
-            self._losses.lose(host, api, silently=bool(fault.option("silently")))
+    def _lose(self, lose: Lose, fault: Fault, nodes: Sequence[int]) -> Heal:
+        api, silently = int(fault.option("api")), bool(fault.option("silently"))
+        ends = [lose(host, api, silently=silently) for host in self._stage.hosts(nodes)]
 
         def heal() -> None:
-            for host in hosts:
-                self._losses.stop(host, api)
+            for end in ends:
+                end()
 
         return heal

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..clients import Journal, TopicPartition
-from ..schedule import Schedule, generate
+from ..schedule import Cell, Schedule, generate
 from ..simulation import World
 from ..simulation.cluster import Cluster
 from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
@@ -34,8 +34,8 @@ LEAST_STRIKES = 6
 LEAST_KINDS = 3
 LEAST_LEADER_CHANGES = 1
 
-WALL_S = 120.0
-"""Real seconds for a run: a control may spin for ever."""
+PROCESSOR_S = 120.0
+"""Seconds of processor time for a run: a control may spin for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Plan:
 
 @dataclass(slots=True)
 class Result(SeedResult):
-    cells: dict[tuple[str, str], int] = field(default_factory=dict)
-    """(kind of fault, role) -> strikes that hit somebody."""
+    cells: dict[Cell, int] = field(default_factory=dict)
+    """(kind of fault, role, phase) -> strikes that met a running process."""
 
 
 def run_seed(seed: int, plan: Plan) -> Result:
@@ -81,7 +81,7 @@ def run_schedule(schedule: Schedule, *, bug: str | None = None) -> Result:
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with broken_by(bug), World(schedule.seed, wall_limit_s=WALL_S) as world:
+        with broken_by(bug), World(schedule.seed, processor_limit_s=PROCESSOR_S) as world:
             _Run(world, schedule, result).go()
             result.digest = world.trace.digest()
     except WatchdogExpired as error:
@@ -100,7 +100,8 @@ class _Run:
         world.network.defaults.jitter_s = schedule.network.get("jitter_us", 100) / 1e6
         sync_s = schedule.disk.get("sync_us", 300) / 1e6
         cluster = Cluster(world, nodes=schedule.nodes, settings=schedule.settings)
-        self._ledger = Ledger(lambda: world.turns, lambda: world.now)
+        passing = [f"{churn.topic.name}-" for churn in schedule.churn]
+        self._ledger = Ledger(lambda: world.turns, lambda: world.now, passing=passing)
         for number, host in cluster.hosts.items():
             host.drive.sync_latency_s = sync_s
             self._ledger.disks[number] = NodeDisk(number, host.drive, self._ledger)
@@ -121,8 +122,8 @@ class _Run:
             except (HostFailed, SimEscape) as error:
                 result.violations.append(f"failed: {str(error)[:300]}")
         result.acknowledged = self._journal.acknowledged
-        result.faults = self._injector.strikes
-        result.cells = self._injector.cells
+        result.faults = self._injector.coverage.strikes
+        result.cells = self._injector.coverage.cells
         result.simulated_s = self._world.now
         result.violations += [*self._ledger.violations, *self._supervisor.unexplained]
         if not result.stuck:
@@ -135,8 +136,8 @@ class _Run:
         reached = (
             (self._world.now, LEAST_SIMULATED_S, "simulated seconds"),
             (self._journal.acknowledged, LEAST_ACKNOWLEDGED, "acknowledged records"),
-            (self._injector.strikes, LEAST_STRIKES, "faults"),
-            (len(self._injector.kinds), LEAST_KINDS, "kinds of faults"),
+            (self._injector.coverage.strikes, LEAST_STRIKES, "faults"),
+            (len(self._injector.coverage.kinds), LEAST_KINDS, "kinds of faults"),
             (self._ledger.leader_changes, LEAST_LEADER_CHANGES, "leader changes"),
         )
         return [
@@ -158,6 +159,7 @@ class _Run:
         self._workload.stop_producers()
         self._await(self._workload.producers_done, "a producer does not end", CLIENTS_END_S)
         self._await(self._at_rest, "the replicas do not come to rest")
+        self._await(lambda: not self._ledger.left_over(), "deleted partitions stay on disks")
         self._workload.read_everything(self._ends())
         self._await(self._workload.everything_read, "not everything can be read")
         self._workload.read_replicas(self._replica_ends())
@@ -175,11 +177,14 @@ class _Run:
             self._world.run(LOOK_S)
 
     def _state(self) -> str:
-        return ", ".join(
+        return ", ".join([*self._partition_states(), *self._ledger.left_over()])
+
+    def _partition_states(self) -> list[str]:
+        return [
             f"{key} leader {partition.leader} epoch {partition.leader_epoch} isr "
             f"{partition.isr} elr {partition.elr}"
             for key, partition in self._ledger.partitions()
-        )
+        ]
 
     def _come_up(self) -> None:
         self._stage.cluster.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..schedule import Fault
+from ..schedule import Fault, Phase, Target
 from ..simulation import Host, World
 from ..simulation.cluster import Cluster
 from .watched import Watch
@@ -37,6 +37,26 @@ class Stage:
 
     def hosts(self, numbers: Sequence[int]) -> list[Host]:
         return [self.cluster.hosts[number] for number in numbers]
+
+    def phase(self) -> Phase:
+        """Judged by who runs, not by what the image has noticed yet."""
+        partitions = [partition for _, partition in self.watch.ledger.partitions()]
+        alive = {number for number, host in self.cluster.hosts.items() if host.alive}
+        if any(partition.leader not in alive for partition in partitions):
+            return Phase.LEADERLESS
+        whole = all(len(partition.isr) == len(partition.replicas) for partition in partitions)
+        return Phase.WHOLE if whole else Phase.CATCHING_UP
+
+    def role(self, target: Target) -> str:
+        """For a node that was named by its number: what it is now."""
+        if target.role != "node":
+            return target.role
+        if target.number == self.controller():
+            return "controller"
+        leads = any(
+            partition.leader == target.number for _, partition in self.watch.ledger.partitions()
+        )
+        return "leader" if leads else "follower"
 
     def replicas(self, topic: str, partition: int) -> Sequence[int]:
         image = self.watch.ledger.image

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from ..clients import (
+    ChurnedTopic,
     ClusterClient,
     Consumer,
     Journal,
@@ -14,7 +15,7 @@ from ..clients import (
     TopicPartition,
     read_replicas,
 )
-from ..schedule import Consumers, Producers, Schedule
+from ..schedule import Churn, Consumers, Producers, Schedule
 from ..simulation.cluster import Cluster
 from ..simulation.dice import stream
 from .disks import Key
@@ -30,6 +31,8 @@ class Workload:
         self._producers: list[Producer] = []
         self._consumers: list[Consumer] = []
         self._producing: list[asyncio.Task[None]] = []
+        self.churned: list[ChurnedTopic] = []
+        self._churning: list[asyncio.Task[None]] = []
         self._reader: Consumer | None = None
         self._reading: list[asyncio.Task[None]] = []
         self._ends: Mapping[Key, int] = {}
@@ -74,6 +77,9 @@ class Workload:
         for consumers in self._schedule.consumers:
             for _ in range(consumers.count):
                 self._start_consumer(consumers)
+        for churn in self._schedule.churn:
+            for place in range(churn.topics):
+                self._start_churn(f"{churn.topic.name}-{place}", churn)
 
     def _start_producer(self, name: str, chosen: Producers) -> None:
         async def produce(client: ClusterClient) -> None:
@@ -107,6 +113,26 @@ class Workload:
 
         self._spawn(consume)
 
+    def _start_churn(self, name: str, chosen: Churn) -> None:
+        async def come_and_go(client: ClusterClient) -> None:
+            churned = ChurnedTopic(
+                name,
+                client,
+                self._journal.witness,
+                partitions=chosen.topic.partitions,
+                replication_factor=chosen.topic.replication_factor,
+                configs=chosen.topic.configs,
+                idempotent=chosen.idempotent,
+                alter=chosen.alter,
+                interval_s=chosen.interval_ms / 1000,
+                wall_ms=self._cluster.client_host.clock.now_ms,
+                dice=stream(self._schedule.seed, f"churn:{name}"),
+            )
+            self.churned.append(churned)
+            await churned.run()
+
+        self._churning.append(self._spawn(come_and_go))
+
     # The end
 
     def progress(self) -> Callable[[], bool]:
@@ -123,9 +149,16 @@ class Workload:
     def stop_producers(self) -> None:
         for producer in self._producers:
             producer.stopping = True
+        for churned in self.churned:
+            churned.stopping = True
 
     def producers_done(self) -> bool:
-        return all(task.done() for task in self._producing)
+        """Those of topics that come and go, too; raises what one of them did not expect."""
+        tasks = [*self._producing, *self._churning]
+        for task in tasks:
+            if task.done():
+                task.result()
+        return all(task.done() for task in tasks)
 
     def read_everything(self, ends: Mapping[Key, int]) -> None:
         """One more consumer, from offset 0 to these ends; the others stop."""

@@ -28,8 +28,8 @@ LEAST_KINDS = 3
 LEAST_LEADERS = 2
 """Terms with a leader: one change of leader at least."""
 
-WALL_S = 60.0
-"""Real seconds for a run; a control may spin for ever (finding E)."""
+PROCESSOR_S = 60.0
+"""Seconds of processor time for a run; a control may spin for ever (finding E)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def run_seed(seed: int, plan: Plan) -> SeedResult:
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with World(seed, wall_limit_s=WALL_S) as world:
+        with World(seed, processor_limit_s=PROCESSOR_S) as world:
             _run(world, plan, result)
             result.digest = world.trace.digest()
     except WatchdogExpired as error:

@@ -11,7 +11,7 @@ from .coverage import Cell, Coverage, Phase
 from .cuts import CUTS, Direction, between, outside
 from .generate import generate
 from .kinds import KINDS, Area, FaultKind
-from .schedule import Consumers, Fault, Producers, Schedule, ScheduleError, Target, Topic
+from .schedule import Churn, Consumers, Fault, Producers, Schedule, ScheduleError, Target, Topic
 from .targets import ClusterView, nodes_of
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "KINDS",
     "Area",
     "Cell",
+    "Churn",
     "ClusterView",
     "Consumers",
     "Coverage",

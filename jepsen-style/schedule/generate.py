@@ -1,8 +1,9 @@
 """A schedule from a seed: what kind of cluster, what work, and which faults, one on top of another.
 
 The faults come in strokes, most of them single, some as the pairs that have lost data elsewhere
-(`_STROKES`); about a quarter of the time is quiet, so that the cluster gets well in between and the
-next stroke meets one that has something to lose.
+(`_STROKES`), some to where other seeds have not been (`quests`); about a quarter of the time is
+quiet, so that the cluster gets well in between and the next stroke meets one that has something to
+lose.
 
 What is drawn stays inside the guarantee: at most min ISR - 1 disks are damaged, always the same
 ones, and nothing cuts power where a topic trusts the page cache. So any loss is a violation.
@@ -14,8 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ..simulation.dice import stream
-from .kinds import KEEPS, KINDS, Option
-from .schedule import Consumers, Fault, Producers, Schedule, Target, Topic
+from .coverage import Cell, Phase
+from .kinds import KINDS, Option
+from .options import draw_options
+from .quests import quests
+from .schedule import Churn, Consumers, Fault, Producers, Schedule, Target, Topic
 
 HURT_MS = 26_000
 FIRST_FAULT_MS = 800
@@ -26,10 +30,11 @@ TOPIC = "orders"
 CACHED_TOPIC = "clicks"
 GROUP = "readers"
 
-DAMAGED_PLACES = ("log", "index", "checkpoint", "quorum")
+PASSING_TOPIC = "passing"
+"""Of the topics that come and go."""
 
-APIS = (0, 1, 3, 22)
-"""Whose answers may be lost: Produce, Fetch, Metadata, InitProducerId."""
+WELL_AGAIN_MS = 2_500
+"""After the last heal the cluster is probably whole."""
 
 
 def generate(seed: int, *, nodes: int = 3) -> Schedule:
@@ -44,12 +49,14 @@ def generate(seed: int, *, nodes: int = 3) -> Schedule:
         topics=topics,
         producers=_producers(dice, topics),
         consumers=tuple(Consumers(topic.name) for topic in topics),
+        churn=_churn(dice, replication_factor, min_isr),
         faults=_Faults(
             dice,
             topics,
             nodes=nodes,
             damageable=dice.sample(range(1, nodes + 1), min_isr - 1),
             cuts_power=not cached,
+            cells=quests(seed),
         ).draw(),
         settings={
             "default.replication.factor": str(replication_factor),
@@ -69,7 +76,9 @@ def _topics(dice: Random, replication_factor: int, min_isr: int) -> tuple[tuple[
     configs = {"min.insync.replicas": str(min_isr)}
     # Rolls are where indexes, snapshots and directories change hands.
     roll = dice.choice(({"segment.ms": "700"}, {"segment.ms": "2500"}, {}))
-    orders = Topic(TOPIC, 2, replication_factor, {**configs, **roll})
+    # Each partition is a key of the history.
+    partitions = dice.choice((2, 2, 2, 6))
+    orders = Topic(TOPIC, partitions, replication_factor, {**configs, **roll})
     if dice.random() < 0.8:
         return (orders,), False
     return (
@@ -94,6 +103,16 @@ def _producers(dice: Random, topics: Sequence[Topic]) -> tuple[Producers, ...]:
     return tuple(found)
 
 
+def _churn(dice: Random, replication_factor: int, min_isr: int) -> tuple[Churn, ...]:
+    if dice.random() < 0.5:
+        return ()
+    configs = {"min.insync.replicas": str(min_isr)}
+    passing = Topic(PASSING_TOPIC, dice.choice((1, 3)), replication_factor, configs)
+    altered = TOPIC if dice.random() < 0.5 else ""
+    idempotent = dice.random() < 0.5
+    return (Churn(passing, topics=2, idempotent=idempotent, alter=altered),)
+
+
 def _latency(dice: Random) -> tuple[int, int]:
     return dice.choice(((100, 100), (1_000, 1_000), (500, 6_000)))
 
@@ -111,12 +130,14 @@ class _Faults:
         nodes: int,
         damageable: Sequence[int],
         cuts_power: bool,
+        cells: Sequence[Cell],
     ) -> None:
         self._dice = dice
         self._topics = topics
         self._nodes = nodes
         self._damageable = damageable
         self._cuts_power = cuts_power
+        self._quests = list(cells)
         self._damages_left = 1 if dice.random() < 0.5 else 0
         self._faults: list[Fault] = []
 
@@ -129,6 +150,8 @@ class _Faults:
         while at < HURT_MS - QUIET_MS:
             if number == forced:
                 over = self._add(at, "kill", self._leader(), 1_500 + dice.randrange(1_000))
+            elif self._quests and number > forced and number % 2:
+                over = self._quest(at, self._quests.pop(0))
             else:
                 strokes = [stroke for stroke, weight in _STROKES.items() for _ in range(weight)]
                 over = dice.choice(strokes)(self, at)
@@ -174,6 +197,9 @@ class _Faults:
         )
         return self._dice.choice((draw(), draw(), Target("controller")))
 
+    def _damageable_node(self) -> Target:
+        return Target("node", number=self._dice.choice(list(self._damageable)))
+
     def _short(self) -> int:
         """Shorter than a session."""
         return 100 + self._dice.randrange(600)
@@ -183,85 +209,47 @@ class _Faults:
 
     # Strokes
 
+    def _one(self, at: int, kinds: Sequence[str], *, least_ms: int = 0) -> int:
+        kind = self._dice.choice(kinds)
+        options = draw_options(self._dice, kind)
+        return self._add(at, kind, self._anybody(), self._duration() + least_ms, options)
+
     def _process(self, at: int) -> int:
-        kind = self._dice.choice(("kill", "kill", "pause", "pause", "stall", "restart"))
-        return self._add(at, kind, self._anybody(), self._duration())
+        return self._one(at, ("kill", "kill", "pause", "pause", "stall", "restart"))
 
     def _power(self, at: int) -> int:
-        options = {"keep": self._dice.choice(KEEPS)}
         if self._dice.random() < 0.25:
             kind = self._dice.choice(("blackout", "blackout", "kill-all"))
-            chosen = options if kind == "blackout" else None
-            return self._add(at, kind, Target("all"), self._short(), chosen)
-        return self._add(at, "power-cut", self._anybody(), self._duration(), options)
+            options = draw_options(self._dice, kind)
+            return self._add(at, kind, Target("all"), self._short(), options)
+        return self._one(at, ("power-cut",))
 
     def _network(self, at: int) -> int:
-        dice = self._dice
-        kind = dice.choice(("isolate", "isolate", "halves", "ring", "bridge", "clients-cut"))
-        options: dict[str, Option] = {}
-        if kind == "isolate":
-            options["direction"] = dice.choice(("both", "both", "in", "out"))
-        if kind in ("isolate", "halves"):
-            options["clients"] = dice.random() < 0.3
-        return self._add(at, kind, self._anybody(), self._duration() + 300, options)
+        kinds = ("isolate", "isolate", "halves", "ring", "bridge", "clients-cut")
+        return self._one(at, kinds, least_ms=300)
 
     def _slowness(self, at: int) -> int:
-        dice = self._dice
-        kind = dice.choice(("delay", "reorder", "loss", "slow-disk", "reset"))
-        options: dict[str, Option] = {}
-        if kind == "delay":
-            options = {"latency_ms": dice.randrange(200), "jitter_ms": dice.randrange(200)}
-        elif kind == "reorder":
-            options = {"jitter_ms": dice.choice((30, 300))}
-        elif kind == "loss":
-            options = {"chance": dice.choice((0.02, 0.1, 0.3))}
-        elif kind == "slow-disk":
-            options = {"sync_ms": dice.choice((30, 100, 400))}
-        return self._add(at, kind, self._anybody(), self._duration(), options)
+        return self._one(at, ("delay", "reorder", "loss", "slow-disk", "reset"))
 
-    def _lost_responses(self, at: int) -> int:
-        options: dict[str, Option] = {
-            "api": self._dice.choice(APIS),
-            "silently": self._dice.random() < 0.5,
-        }
-        return self._add(at, "lost-responses", self._leader(), self._duration(), options)
+    def _lost(self, at: int) -> int:
+        kind = self._dice.choice(("lost-responses", "lost-responses", "lost-requests"))
+        options = draw_options(self._dice, kind)
+        return self._add(at, kind, self._leader(), self._duration(), options)
 
     def _disk(self, at: int) -> int:
-        dice = self._dice
-        kind = dice.choice(("failed-sync", "full-disk", "write-error", "read-error"))
-        options: dict[str, Option] = {}
-        if kind == "full-disk":
-            options["slack_bytes"] = dice.choice((0, 700, 20_000))
-        elif kind == "write-error":
-            options["after_writes"] = dice.randrange(20)
-        elif kind == "read-error":
-            options["after_reads"] = dice.randrange(20)
-        elif kind == "failed-sync":
-            options["after_syncs"] = dice.randrange(10)
-        return self._add(at, kind, self._anybody(), self._duration(), options)
+        return self._one(at, ("failed-sync", "full-disk", "write-error", "read-error"))
 
     def _damage(self, at: int) -> int:
         """Once in a run, on a disk that may be damaged."""
         if not self._damages_left:
             return self._disk(at)
         self._damages_left -= 1
-        dice = self._dice
-        kind = dice.choice(("bit-flip", "misdirected-write", "stale-block", "wiped-disk"))
-        options: dict[str, Option] = {}
-        if kind != "wiped-disk":
-            options = {"place": dice.choice(DAMAGED_PLACES), "where": round(dice.random(), 3)}
-        if kind == "bit-flip":
-            options["bit"] = dice.randrange(8)
-        target = Target("node", number=dice.choice(list(self._damageable)))
-        return self._add(at, kind, target, self._duration(), options)
+        kind = self._dice.choice(("bit-flip", "misdirected-write", "stale-block", "wiped-disk"))
+        options = draw_options(self._dice, kind)
+        return self._add(at, kind, self._damageable_node(), self._duration(), options)
 
     def _clock(self, at: int) -> int:
-        dice = self._dice
-        if dice.random() < 0.5:
-            options: dict[str, Option] = {"seconds": dice.choice((-3600.0, -5.0, 5.0, 3600.0))}
-            return self._add(at, "clock-step", self._node(), self._duration(), options)
-        options = {"rate": dice.choice((0.9, 0.99, 1.01, 1.1))}
-        return self._add(at, "clock-skew", self._node(), self._duration(), options)
+        return self._one(at, ("clock-step", "clock-skew"))
 
     def _last_replica(self, at: int) -> int:
         """One after the other until one is left, which loses what it had not synced (KIP-966)."""
@@ -292,13 +280,47 @@ class _Faults:
         self._add(at, "kill", target, 2_200)
         return self._add(at + 1_400, "power-cut", target, self._duration(), {"keep": "none"})
 
+    # Quests
+
+    def _quest(self, at: int, cell: Cell) -> int:
+        """One fault of this kind, on who plays this role, in this phase of the cluster."""
+        kind, role, phase = cell
+        over = max((fault.at_ms + fault.for_ms for fault in self._faults), default=0)
+        at = max(at, over + WELL_AGAIN_MS)
+        topic = self._dice.choice(self._topics)
+        partition = self._dice.randrange(topic.partitions)
+        strikes_at = at
+        if phase is Phase.CATCHING_UP:
+            # A dead follower leaves the ISR, and has something to fetch when it is back.
+            follower = Target("follower", topic.name, partition, 0)
+            self._add(at, "kill", follower, 1_500 + self._dice.randrange(1_500))
+            strikes_at += 500 + self._dice.randrange(2_000)
+        elif phase is Phase.LEADERLESS:
+            # The leader is gone, and that has not been noticed or not been decided upon.
+            leader = Target("leader", topic.name, partition)
+            self._add(at, "power-cut", leader, 1_500, {"keep": "any"})
+            strikes_at += 5 + self._dice.randrange(60)
+        target = self._on_quest(role, topic, partition, kind)
+        options = draw_options(self._dice, kind)
+        return self._add(strikes_at, kind, target, self._duration(), options)
+
+    def _on_quest(self, role: str, topic: Topic, partition: int, kind: str) -> Target:
+        if KINDS[kind].damages:
+            return self._damageable_node()
+        if role == "leader":
+            # Not of the partition that has just lost its own.
+            return Target("leader", topic.name, (partition + 1) % topic.partitions)
+        if role == "follower":
+            return Target("follower", topic.name, partition, 1)
+        return Target(role)
+
 
 _STROKES: Mapping[Stroke, int] = {
     _Faults._process: 5,
     _Faults._power: 4,
     _Faults._network: 5,
     _Faults._slowness: 3,
-    _Faults._lost_responses: 2,
+    _Faults._lost: 2,
     _Faults._disk: 3,
     _Faults._damage: 2,
     _Faults._clock: 1,

@@ -56,6 +56,22 @@ class Consumers:
 
 
 @dataclass(frozen=True, slots=True)
+class Churn:
+    """Topics that come and go: each is made, written and read, given another setting, deleted, and
+    made again under the same name."""
+
+    topic: Topic
+    """What each is like; they are called `<name>-0`, `<name>-1`, ..."""
+    topics: int = 1
+    """That come and go side by side."""
+    idempotent: bool = True
+    alter: str = ""
+    """A topic that stays, whose settings change meanwhile, too; none when empty."""
+    interval_ms: int = 150
+    """Pause between two steps, on the average."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Whom a fault hits, found out when it strikes.
 
@@ -99,6 +115,7 @@ class Schedule:
     producers: tuple[Producers, ...]
     consumers: tuple[Consumers, ...]
     faults: tuple[Fault, ...]
+    churn: tuple[Churn, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of every node."""
     network: Mapping[str, int] = field(default_factory=dict)
@@ -123,6 +140,7 @@ class Schedule:
             "topics": _each(Topic, document, "topics"),
             "producers": _each(Producers, document, "producers"),
             "consumers": _each(Consumers, document, "consumers"),
+            "churn": tuple(_churn(item) for item in document.pop("churn", ())),
             "faults": tuple(_fault(item) for item in document.pop("faults", ())),
         }
         schedule: Self = _made(cls, {**document, **parts}, "schedule")
@@ -132,9 +150,10 @@ class Schedule:
     def check(self) -> None:
         """Raises ScheduleError for a fault or a client of something that does not exist."""
         partitions = {topic.name: topic.partitions for topic in self.topics}
-        for topic in [clients.topic for clients in self.producers] + [
-            clients.topic for clients in self.consumers
-        ]:
+        named = [clients.topic for clients in self.producers]
+        named += [clients.topic for clients in self.consumers]
+        named += [churn.alter for churn in self.churn if churn.alter]
+        for topic in named:
             if topic not in partitions:
                 raise ScheduleError(f"clients of a topic {topic!r} that is not made")
         for fault in self.faults:
@@ -152,6 +171,14 @@ class Schedule:
                 raise ScheduleError(f"{target.topic}-{target.partition} is not made")
             if target.role == "node" and not 1 <= target.number <= self.nodes:
                 raise ScheduleError(f"there is no node {target.number}")
+
+
+def _churn(item: Any) -> Churn:
+    if not isinstance(item, dict):
+        raise ScheduleError(f"churn is an object, not {item!r}")
+    topic = _made(Topic, item.get("topic"), "topic")
+    churn: Churn = _made(Churn, {**item, "topic": topic}, "churn")
+    return churn
 
 
 def _fault(item: Any) -> Fault:

@@ -32,7 +32,7 @@ without a price everything would happen at one instant, and group commit would s
 COMPACT_ABOVE = 200
 """Cancelled timers in the heap before it may be rebuilt; timeouts would fill it otherwise."""
 
-WALL_LIMIT_S = 120.0
+PROCESSOR_LIMIT_S = 120.0
 
 
 class WorldEvent:
@@ -58,7 +58,7 @@ class World:
     """
 
     def __init__(
-        self, seed: int, *, labelled: bool = False, wall_limit_s: float = WALL_LIMIT_S
+        self, seed: int, *, labelled: bool = False, processor_limit_s: float = PROCESSOR_LIMIT_S
     ) -> None:
         self.seed = seed
         self.now = 0.0
@@ -77,7 +77,7 @@ class World:
         """Called when a process ends by itself. Without it an exception fails the run."""
         self.on_turn: Callable[[Host], None] | None = None
         """Called after every turn of a host: where invariants are looked at. Must not raise."""
-        self._watchdog = Watchdog(wall_limit_s)
+        self._watchdog = Watchdog(processor_limit_s)
         self._dice = stream(seed, "turns")
         self._heap: list[tuple[float, int, Handle | WorldEvent]] = []
         self._pushed = 0

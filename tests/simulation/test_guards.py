@@ -135,7 +135,7 @@ def test_a_loop_that_never_awaits_is_broken_off() -> None:
         while True:
             pass
 
-    with World(1, wall_limit_s=0.2) as world:
+    with World(1, processor_limit_s=0.2) as world:
         world.host("n1").start(spin)
         with pytest.raises(WatchdogExpired):
             world.run(1)
@@ -146,7 +146,7 @@ def test_a_loop_that_never_rests_is_broken_off() -> None:
         while True:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
-    with World(1, wall_limit_s=0.2) as world:
+    with World(1, processor_limit_s=0.2) as world:
         world.host("n1").start(restless)
         with pytest.raises(WatchdogExpired):
             world.run(1_000_000)
@@ -161,7 +161,7 @@ def test_a_swallowed_watchdog_still_ends_the_run() -> None:
             except BaseException:
                 await asyncio.sleep(0)
 
-    with World(1, wall_limit_s=0.2) as world:
+    with World(1, processor_limit_s=0.2) as world:
         world.host("n1").start(stubborn)
         with pytest.raises(WatchdogExpired):
             world.run(1_000_000)
