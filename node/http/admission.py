@@ -35,6 +35,10 @@ class Room:
         self._used = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
+    @property
+    def used(self) -> int:
+        return self._used
+
     async def take(self, size: int) -> None:
         """More than everything is let in alone: it could never be had otherwise."""
         if not self._waiting and self._fits(size):
@@ -75,31 +79,31 @@ class Admission:
         self._max_bytes = max_bytes
         self._requests = 0
         self._bytes = 0
-        self._streams = 0
-        self._tails = 0
+        self.streams = 0
+        self.tails = 0
         self.stream_bytes = Room(MAX_STREAM_BYTES)
 
     @contextmanager
     def stream(self) -> Iterator[None]:
         """Raises ApiError 503 when as many as allowed write."""
-        if self._streams >= MAX_STREAMS:
-            raise _busy(f"{self._streams} requests write")
-        self._streams += 1
+        if self.streams >= MAX_STREAMS:
+            raise _busy(f"{self.streams} requests write")
+        self.streams += 1
         try:
             yield
         finally:
-            self._streams -= 1
+            self.streams -= 1
 
     @contextmanager
     def tail(self) -> Iterator[None]:
         """Raises ApiError 503 when as many as allowed follow topics."""
-        if self._tails >= MAX_TAILS:
-            raise _busy(f"{self._tails} readers follow topics")
-        self._tails += 1
+        if self.tails >= MAX_TAILS:
+            raise _busy(f"{self.tails} readers follow topics")
+        self.tails += 1
         try:
             yield
         finally:
-            self._tails -= 1
+            self.tails -= 1
 
     @contextmanager
     def request(self) -> Iterator[None]:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from aiohttp import web
+
+log = logging.getLogger(__name__)
 
 SLOW_READER_SECONDS = 20.0
 """A client that takes nothing for so long is cut off. Until then it costs what the socket and
@@ -61,7 +66,25 @@ class OpenResponse:
         except OSError as error:
             raise ClientGone(str(error)) from error
 
+    @contextmanager
+    def to_the_end(self) -> Iterator[None]:
+        """An answer that has begun cannot become an error any more: whatever goes wrong breaks it
+        off. A client that is gone has done so itself, and nobody else need hear of it."""
+        try:
+            yield
+        except BaseException as error:
+            self.cut()
+            if not _only_gone(error):
+                raise
+            log.debug("the client of %s is gone", self._request.path)
+
     def cut(self) -> None:
         """Without a proper end, so that what was sent is not taken for everything."""
         if self._request.transport is not None:
             self._request.transport.abort()
+
+
+def _only_gone(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(ClientGone)[1] is None
+    return isinstance(error, ClientGone)

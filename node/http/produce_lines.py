@@ -13,8 +13,8 @@ verdict before it were not taken. After a broken connection they may have been w
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
+from typing import cast
 
 from aiohttp import web
 
@@ -22,16 +22,14 @@ from ...metadata.image import TopicImage
 from .bodies import max_body_bytes, worked
 from .errors import ApiError
 from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
-from .open_response import ClientGone, OpenResponse
+from .open_response import OpenResponse
 from .partitioner import Partitioner
 from .ports import HttpNode
 from .record_stream import Chunk, Part, RecordStream
-from .records_in import RecordEncodings, RecordIn, line_of
+from .records_in import LineItem, LineParser, RecordEncodings, RecordIn, RecordsIn
 from .request_lines import RequestLines
 from .verdicts import batch_verdict, error_verdict, json_line, verdict_lines
 from .writing import Batch, Outcome, partition_of, send
-
-log = logging.getLogger(__name__)
 
 NDJSON_TYPE = "application/x-ndjson"
 
@@ -53,29 +51,23 @@ async def produce_lines(
 
     with admission.stream(), request.app[OPEN].entered(lines.end):
         await answer.start()
-        try:
+        with answer.to_the_end():
             async with asyncio.TaskGroup() as tasks:
                 stream = RecordStream(
-                    write,
-                    admission.stream_bytes,
-                    tasks,
-                    max_batch_bytes=max_batch,
+                    write, admission.stream_bytes, tasks, max_batch_bytes=max_batch
                 )
                 try:
                     reading = tasks.create_task(_read(request, topic, lines, stream, encodings))
                     async for chunk in stream.decided():
                         await answer.send(await worked(chunk.size, partial(rendered, chunk)))
-                    if (why := reading.result()) is not None:
+                    why = await reading
+                    if why is None and request.app[OPEN].stopping:
+                        why = _stopping()
+                    if why is not None:
                         await answer.send(json_line({"ended": True, **why.document()}))
-                    elif request.app[OPEN].stopping:
-                        await answer.send(json_line({"ended": True, **_stopping().document()}))
                     await answer.finish()
                 finally:
                     stream.close()
-        except* (ClientGone, OSError) as gone:
-            # What it was not told may have been written; it has to assume so.
-            log.debug("a producer of %s is gone: %s", topic.name, gone.exceptions[0])
-            answer.cut()
     return answer.response
 
 
@@ -106,42 +98,47 @@ class _Chunks:
         self._node = request.app[NODE]
         self._topic = topic
         self._partitioner = Partitioner.of(topic, request.app[RNG])
-        self._encodings = encodings
+        self._parser = LineParser(encodings)
         self._line = 0
 
     def of(self, block: list[bytes]) -> list[Chunk]:
         """A batch is a chunk of its own, what lies between two batches one, too."""
         now_ms = self._node.now_ms()
-        chunks: list[Chunk] = []
-        chunk: Chunk | None = None
-        for line in block:
-            self._line += 1
-            try:
-                found = line_of(line, self._line, self._encodings, now_ms)
-                record = found if isinstance(found, RecordIn) else found.records[0]
-                partition = partition_of(self._topic, record, self._partitioner)
-            except ApiError as error:
-                chunk = chunk or _opened(chunks)
-                chunk.refuse(error)
-            else:
-                if isinstance(found, RecordIn):
-                    chunk = chunk or _opened(chunks)
-                    chunk.add(found, partition)
-                else:
-                    own = Chunk(len(line), alone=True)
-                    own.add_batch(found.records, partition, found.producer)
-                    chunks.append(own)
-                    chunk = None
-                    continue
-            chunk.size += len(line)
+        items, all_plain = self._parser.block(block, self._line + 1, now_ms)
+        self._line += len(block)
         self._partitioner.turn()
+        if all_plain:
+            # Neither keys nor partitions: they stay together.
+            chunk = Chunk(sum(map(len, block)))
+            chunk.add_all(cast(list[RecordIn], items), self._partitioner.partition_for(None))
+            return [chunk]
+        chunks: list[Chunk] = []
+        for line, item in zip(block, items, strict=True):
+            self._add(item, len(line), chunks)
         return chunks
 
-
-def _opened(chunks: list[Chunk]) -> Chunk:
-    chunk = Chunk(0)
-    chunks.append(chunk)
-    return chunk
+    def _add(self, item: LineItem, size: int, chunks: list[Chunk]) -> None:
+        if isinstance(item, RecordsIn):
+            try:
+                partition = partition_of(self._topic, item.records[0], self._partitioner)
+            except ApiError as error:
+                item = error
+            else:
+                chunk = Chunk(size, alone=True)
+                chunk.add_batch(item.records, partition, item.producer)
+                chunks.append(chunk)
+                return
+        if not chunks or chunks[-1].alone:
+            chunks.append(Chunk(0))
+        chunk = chunks[-1]
+        chunk.size += size
+        if isinstance(item, RecordIn):
+            try:
+                chunk.add(item, partition_of(self._topic, item, self._partitioner))
+                return
+            except ApiError as error:
+                item = error
+        chunk.refuse(item)
 
 
 def rendered(chunk: Chunk) -> bytes:

@@ -16,11 +16,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+from ...seam import offload
 from .admission import Room
 from .batches import encode
-from .bodies import worked
 from .errors import ApiError
-from .records_in import Producer, RecordIn, total_bytes
+from .records_in import Producer, RecordIn
 from .writing import Batch, Outcome
 
 STREAM_BYTES = 2 << 20
@@ -42,7 +42,7 @@ class Part:
         self.producer = producer
         """Its records are a batch of their own then."""
         self.records: list[RecordIn] = []
-        self.positions: list[int] = []
+        self.positions: list[int] | range = []
         """Of the records in the chunk."""
         self.outcome: Outcome | None = None
         self.first = 0
@@ -71,8 +71,16 @@ class Chunk:
         if part is None:
             part = self.parts[partition] = Part(self, partition)
         part.records.append(record)
+        assert isinstance(part.positions, list)
         part.positions.append(self.count)
         self.count += 1
+
+    def add_all(self, records: list[RecordIn], partition: int) -> None:
+        """Into an empty chunk."""
+        part = self.parts[partition] = Part(self, partition)
+        part.records = records
+        part.positions = range(len(records))
+        self.count = len(records)
 
     def add_batch(self, records: list[RecordIn], partition: int, producer: Producer | None) -> None:
         part = self.parts[partition] = Part(self, partition, producer)
@@ -199,5 +207,9 @@ class RecordStream:
     async def _send(
         self, partition: int, records: Sequence[RecordIn], producer: Producer | None
     ) -> Outcome:
-        encoded = await worked(total_bytes(records), lambda: encode(records, producer))
+        # A microsecond or two for each record, however large.
+        if len(records) <= BATCH_RECORDS:
+            encoded = encode(records, producer)
+        else:
+            encoded = await offload(lambda: encode(records, producer))
         return await self._write(Batch(partition, (), encoded, repeatable=producer is not None))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from .errors import ApiError
+from .open_response import ClientGone
 
 IDLE_SECONDS = 300.0
 """A client that sends nothing for so long is asked to come back: it may be gone without a word."""
 
 _BLOCK_BYTES = 32 << 10
-"""Lines worked on in one turn of the loop (RULES F1): some three hundred records of 100 bytes."""
+_BLOCK_LINES = 250
+"""What is worked on in one turn of the loop (RULES F1)."""
 
 
 class RequestLines:
@@ -28,12 +31,10 @@ class RequestLines:
         *,
         max_line_bytes: int,
         block_bytes: int = _BLOCK_BYTES,
-        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._content = request.content
         self._max_line = max_line_bytes
         self._block_bytes = min(block_bytes, _BLOCK_BYTES)
-        self._idle_seconds = idle_seconds
         self._reading: asyncio.Timeout | None = None
         self._ended = False
 
@@ -43,8 +44,7 @@ class RequestLines:
             self._reading.reschedule(asyncio.get_running_loop().time())
 
     async def blocks(self) -> AsyncIterator[list[bytes]]:
-        """Raises ApiError 408 or 413, what came before having been given out; OSError when the
-        client is gone."""
+        """Raises ApiError 408 or 413, what came before having been given out, or ClientGone."""
         left = b""
         while data := await self._read():
             *lines, left = (left + data).split(b"\n")
@@ -63,30 +63,35 @@ class RequestLines:
         if self._ended:
             return b""
         try:
-            async with asyncio.timeout(self._idle_seconds) as self._reading:
+            async with asyncio.timeout(IDLE_SECONDS) as self._reading:
                 return await self._content.readany()
+        except (ConnectionError, web.RequestPayloadError, HttpProcessingError) as error:
+            raise ClientGone(str(error)) from error
         except TimeoutError:
             if self._ended:
                 return b""
             raise ApiError(
                 408,
-                f"nothing was sent for {self._idle_seconds:.0f} s",
+                f"nothing was sent for {IDLE_SECONDS:.0f} s",
                 retriable=True,
                 hint="open a new request when there is something to send",
             ) from None
 
-    def _cut(self, lines: list[bytes]) -> list[list[bytes]]:
-        blocks: list[list[bytes]] = []
-        block: list[bytes] = []
+    def _cut(self, lines: list[bytes]) -> Iterator[list[bytes]]:
+        for start in range(0, len(lines), _BLOCK_LINES):
+            block = [line for line in lines[start : start + _BLOCK_LINES] if line.strip()]
+            while sum(map(len, block)) > self._block_bytes and len(block) > 1:
+                count = self._how_many(block)
+                yield block[:count]
+                block = block[count:]
+            if block:
+                yield block
+
+    def _how_many(self, block: list[bytes]) -> int:
+        """Lines from the start that are no more than a block may hold; one at least."""
         size = 0
-        for line in lines:
-            if not line or line.isspace():
-                continue
-            if block and size + len(line) > self._block_bytes:
-                blocks.append(block)
-                block, size = [], 0
-            block.append(line)
+        for count, line in enumerate(block):
             size += len(line)
-        if block:
-            blocks.append(block)
-        return blocks
+            if size > self._block_bytes:
+                return max(1, count)
+        return len(block)

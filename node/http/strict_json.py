@@ -24,7 +24,10 @@ def exact(text: bytes) -> Any:
 
     Raises NotJson.
     """
-    plain(text)
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise NotJson(f"is no valid JSON: {error}") from None
     try:
         return json.loads(
             text.decode(),
@@ -36,14 +39,6 @@ def exact(text: bytes) -> Any:
         raise NotJson("is nested too deeply") from None
 
 
-def plain(text: bytes) -> Any:
-    """The document by orjson, names that come twice not looked for. Raises NotJson."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise NotJson(f"is no valid JSON: {error}") from None
-
-
 def flat_object(text: bytes) -> Any:
     """The document; an object of strings, numbers and nothing deeper is recognised as free of
     repeated names without reading it again. Raises NotJson.
@@ -51,7 +46,10 @@ def flat_object(text: bytes) -> Any:
     Every name has two quotes and every string value has; more quotes than that are escaped ones, or
     names that were dropped.
     """
-    document = plain(text)
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise NotJson(f"is no valid JSON: {error}") from None
     if type(document) is dict:
         quotes = 2 * len(document)
         for value in document.values():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from uuid import UUID
@@ -20,14 +21,26 @@ from logboat.node.loop_lag import LagSummary
 from logboat.raftlog import RaftStatus, Role
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from logboat.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
 from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from logboat.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from logboat.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+)
 from logboat.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
     ReplicaState,
 )
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
+from logboat.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from logboat.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
 from logboat.wire.records import assign_offsets, batches, parse_header
@@ -92,6 +105,8 @@ class FakeNode:
         self.slow_to_lead: dict[tuple[str, int], int] = {}
         """How often the leader of a partition still says that it does not lead."""
         self.asked: list[int] = []
+        self.produced: Counter[tuple[str, int]] = Counter()
+        """Produce requests by partition."""
         self.logs: dict[tuple[str, int], bytes] = {}
         self.ends: dict[tuple[str, int], int] = {}
         self.quorum = RaftStatus(
@@ -162,6 +177,7 @@ class FakeNode:
         name = request.topic_data[0].name
         answers = []
         for data in request.topic_data[0].partition_data:
+            self.produced[name, data.index] += 1
             assert self.current.topics[name].partitions[data.index].leader == node_id
             answer = ProduceResponse.PartitionProduceResponse(index=data.index)
             if (name, data.index) in self.errors:
@@ -226,7 +242,45 @@ class FakeNode:
             self.add(topic(wanted.name, leaders=[1] * max(1, wanted.num_partitions)))
         return CreateTopicsResponse(topics=[result])
 
-    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+    async def ask_groups(
+        self, node_id: int, request: Message, deadline: float, *, client_id: str = "http"
+    ) -> Message:
+        raise Unreachable
+
+    async def create_offsets_topic(self, deadline: float) -> None:
+        return
+
+    async def create_partitions(
+        self, request: CreatePartitionsRequest, deadline: float
+    ) -> CreatePartitionsResponse:
+        raise Unreachable
+
+    async def alter_configs(
+        self, request: IncrementalAlterConfigsRequest, deadline: float
+    ) -> IncrementalAlterConfigsResponse:
+        raise Unreachable
+
+    async def describe_configs(
+        self, node_id: int, request: DescribeConfigsRequest, deadline: float
+    ) -> DescribeConfigsResponse:
+        self._ask(node_id)
+        row = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult(
+            name="cleanup.policy", value="delete"
+        )
+        results = [
+            DescribeConfigsResponse.DescribeConfigsResult(
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=[row],
+            )
+            for resource in request.resources
+        ]
+        return DescribeConfigsResponse(results=results)
+
+    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        return
+
+    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
         raise Unreachable
 
     async def describe_quorum(

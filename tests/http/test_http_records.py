@@ -347,7 +347,7 @@ def test_bytes_survive_the_way_out_and_in_again(encoding: Encoding, data: bytes)
 
 
 def test_a_lone_surrogate_cannot_be_stored() -> None:
-    from logboat.node.http.records_in import RecordEncodings, line_of
+    from logboat.node.http.records_in import LineParser, RecordEncodings
 
     with pytest.raises(ApiError):
-        line_of(b'{"value":"\\ud800"}', 1, RecordEncodings(), NOW_MS)
+        LineParser(RecordEncodings()).parse(b'{"value":"\\ud800"}', 1, NOW_MS)

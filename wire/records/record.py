@@ -92,9 +92,7 @@ def encode_batch(
         raise ValueError("a batch needs a record")
     base_timestamp = records[0].timestamp
     max_timestamp = max(record.timestamp for record in records)
-    body = bytearray()
-    for offset_delta, record in enumerate(records):
-        _encode_record(body, record, offset_delta, record.timestamp - base_timestamp)
+    body = _encode_body(records, base_timestamp)
     payload: Buffer = body
     if compression is not Compression.NONE:
         payload = compress(compression, body)
@@ -241,22 +239,46 @@ def _decode_headers(data: bytes, position: int, end: int) -> tuple[list[Header],
     return headers, position
 
 
-def _encode_record(
-    into: bytearray, record: Encodable, offset_delta: int, timestamp_delta: int
-) -> None:
-    key, value, headers = record.key, record.value, record.headers
-    body = b"".join(
-        (
-            b"\0",  # attributes
-            encode_signed(timestamp_delta),
-            encode_signed(offset_delta),
-            _NULL if key is None else encode_signed(len(key)) + key,
-            _NULL if value is None else encode_signed(len(value)) + value,
-            _encode_headers(headers) if headers else b"\0",
+def _encode_body(records: Sequence[Encodable], base_timestamp: int) -> bytes:
+    """The parts of all records are joined once: whole batches of small ones are encoded here."""
+    parts: list[bytes] = []
+    delta, time = 0, _NOUGHT
+    for offset_delta, record in enumerate(records):
+        key, value, headers = record.key, record.value, record.headers
+        if record.timestamp - base_timestamp != delta:
+            delta = record.timestamp - base_timestamp
+            time = encode_signed(delta)
+        offset = _SIGNED[offset_delta] if offset_delta < _TABLE else encode_signed(offset_delta)
+        key_length = _NULL if key is None else encode_signed(len(key))
+        if value is None:
+            value_length, value = _NULL, b""
+        else:
+            size = len(value)
+            value_length = _SIGNED[size] if size < _TABLE else encode_signed(size)
+        tail = _encode_headers(headers) if headers else _NOUGHT
+        key = key or b""
+        length = (
+            1  # attributes
+            + len(time)
+            + len(offset)
+            + len(key_length)
+            + len(key)
+            + len(value_length)
+            + len(value)
+            + len(tail)
         )
-    )
-    into += encode_signed(len(body))
-    into += body
+        parts += (
+            _SIGNED[length] if length < _TABLE else encode_signed(length),
+            _NOUGHT,  # attributes
+            time,
+            offset,
+            key_length,
+            key,
+            value_length,
+            value,
+            tail,
+        )
+    return b"".join(parts)
 
 
 def _encode_headers(headers: Sequence[Header]) -> bytes:
@@ -269,3 +291,7 @@ def _encode_headers(headers: Sequence[Header]) -> bytes:
 
 
 _NULL = encode_signed(-1)
+_NOUGHT = b"\0"
+_TABLE = 1_024
+_SIGNED = [encode_signed(value) for value in range(_TABLE)]
+"""Everyday's lengths and offset deltas."""
