@@ -12,10 +12,11 @@ the shell that keeps timers, waits for the log and answers. What the log is come
 from .consumer.settings import ConsumerGroupSettings
 from .coordinator import GroupCoordinator
 from .settings import ClientContext, GroupSettings
-from .store import OFFSETS_TOPIC, OffsetStore, partition_for
+from .store import OFFSETS_TOPIC, Appended, OffsetStore, partition_for
 
 __all__ = [
     "OFFSETS_TOPIC",
+    "Appended",
     "ClientContext",
     "ConsumerGroupSettings",
     "GroupCoordinator",

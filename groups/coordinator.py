@@ -272,8 +272,7 @@ class GroupCoordinator(ConsumerApis):
             return ErrorCode.NON_EMPTY_GROUP
         records: list[LogRecord] = [
             OffsetRecord(group_id, topic, partition, None)
-            for topic, partitions in found.state.offsets_of(group_id).by_topic().items()
-            for partition in partitions
+            for topic, partition in found.state.offsets_of(group_id).places()
         ]
         self._bury(found, group_id)
         if consumer_group is not None:

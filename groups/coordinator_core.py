@@ -29,12 +29,10 @@ from .expiry import expired_records
 from .log_records import GroupRecord, LogRecord, OffsetRecord, decode, group_value
 from .offsets_partition import OffsetsPartition
 from .settings import GroupSettings
-from .store import OFFSETS_TOPIC, OffsetStore, partition_for
-from .writer import PartitionWriter
+from .store import OFFSETS_TOPIC, Appended, OffsetStore, partition_for
+from .writer import OnDone, PartitionWriter
 
 Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
-OnDone = Callable[[ErrorCode], None]
-
 RELOAD_DELAY_S = 0.1
 """Pause before a partition whose log could not be read is read again."""
 
@@ -122,14 +120,15 @@ class CoordinatorCore(ABC):
         while True:
             try:
                 async for chunk in self._store.read(state.partition):
-                    for record in decode(chunk):
-                        state.replay(record, now_ms())
+                    for entry in decode(chunk):
+                        state.replay(entry, now_ms())
                 break
             except LookupError:
                 # Leadership is moving; on_leadership will come. Begin anew if it does not.
                 state.groups.clear()
                 state.consumer_groups.clear()
                 state.offsets.clear()
+                state.open_transactions.clear()
                 await asyncio.sleep(RELOAD_DELAY_S)
         state.loaded = True
         for group in state.groups.values():
@@ -170,7 +169,7 @@ class CoordinatorCore(ABC):
             return
         if not isinstance(records[-1], OffsetRecord):
             self._bury(held, group_id)
-        self._append(held, records, lambda error: _apply_offsets(held, records, error))
+        self._append(held, records, lambda appended: _apply_offsets(held, records, appended))
 
     def _bury(self, held: Held, group_id: str) -> None:
         """A member that joins while the tombstone is on its way starts a new group."""
@@ -245,8 +244,8 @@ class CoordinatorCore(ABC):
         value = group_value(group, persist.assignments, wall_ms=group.since_wall_ms)
         record = GroupRecord(group.group_id, value)
 
-        def on_done(error: ErrorCode) -> None:
-            told = told_to_client(error)
+        def on_done(appended: Appended) -> None:
+            told = told_to_client(appended.error)
             self._carry_out(held, group, group.on_persisted(persist, told, now_ms()))
 
         self._append(held, [record], on_done)
@@ -255,10 +254,10 @@ class CoordinatorCore(ABC):
         """Hand records to the log; while they are on their way their groups are marked."""
         groups = [record.group_id for record in records]
 
-        def settled(error: ErrorCode) -> None:
+        def settled(appended: Appended) -> None:
             for group_id in groups:
                 held.state.settled(group_id)
-            on_done(error)
+            on_done(appended)
 
         for group_id in groups:
             held.state.sent(group_id)
@@ -290,14 +289,14 @@ class CoordinatorCore(ABC):
         self,
         held: Held,
         records: Sequence[LogRecord],
-        on_done: OnDone = lambda error: None,
+        on_done: OnDone = lambda appended: None,
     ) -> None:
         """Write what is in force here already: if it can not be written, the log is right."""
 
-        def settled(error: ErrorCode) -> None:
-            if error is not ErrorCode.NONE:
+        def settled(appended: Appended) -> None:
+            if appended.error is not ErrorCode.NONE:
                 self._reload(held)
-            on_done(error)
+            on_done(appended)
 
         self._append(held, records, settled)
 
@@ -312,9 +311,9 @@ class CoordinatorCore(ABC):
         """Write and wait; committed offsets are in force, in log order, when this returns."""
 
         def write(on_done: OnDone) -> None:
-            def in_force(error: ErrorCode) -> None:
-                _apply_offsets(held, records, error)
-                on_done(error)
+            def in_force(appended: Appended) -> None:
+                _apply_offsets(held, records, appended)
+                on_done(appended)
 
             self._append(held, records, in_force)
 
@@ -337,20 +336,20 @@ async def _written(write: Callable[[OnDone], None]) -> ErrorCode:
     """What the client is told of a write that has begun, when it is through."""
     done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
-    def on_done(error: ErrorCode) -> None:
+    def on_done(appended: Appended) -> None:
         if not done.done():
-            done.set_result(told_to_client(error))
+            done.set_result(told_to_client(appended.error))
 
     write(on_done)
     return await done
 
 
-def _apply_offsets(held: Held, records: Sequence[LogRecord], error: ErrorCode) -> None:
+def _apply_offsets(held: Held, records: Sequence[LogRecord], appended: Appended) -> None:
     """Put replicated commits in force. Groups are changed before their records are written."""
-    if error is ErrorCode.NONE:
-        for record in records:
+    if appended.error is ErrorCode.NONE:
+        for log_offset, record in enumerate(records, appended.base_offset):
             if isinstance(record, OffsetRecord):
-                held.state.apply_offset(record)
+                held.state.apply_offset(record, log_offset=log_offset)
 
 
 def _answer(future: asyncio.Future[Answer] | None, answer: Answer) -> None:

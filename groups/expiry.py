@@ -38,9 +38,11 @@ def expired_records(
         for partition in partitions:
             committed = offsets.get(topic, partition)
             assert committed is not None
-            if wall_ms >= _expires_ms(group, committed, retention_ms):
+            # Where a transaction is open it may be about to commit (P35).
+            pending = offsets.is_pending(topic, partition)
+            if not pending and wall_ms >= _expires_ms(group, committed, retention_ms):
                 records.append(OffsetRecord(group_id, topic, partition, None))
-    nothing_left = len(records) == len(offsets)
+    nothing_left = len(records) == len(offsets) and not offsets.has_pending
     if group is not None and group.state is GroupState.EMPTY and nothing_left:
         records.append(GroupRecord(group_id, None))
     if consumer_group is not None and not consumer_group.members and nothing_left:

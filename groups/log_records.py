@@ -8,7 +8,15 @@ from ..seam import Buffer, frozen
 from ..wire import DecodeError
 from ..wire.coordinator_records.group_metadata import GroupMetadataKey, GroupMetadataValue
 from ..wire.coordinator_records.offset_commit import OffsetCommitKey, OffsetCommitValue
-from ..wire.records import Record, batches, decode_records, encode_batch
+from ..wire.records import (
+    Batch,
+    ControlType,
+    Record,
+    batches,
+    control_type,
+    decode_records,
+    encode_batch,
+)
 from ..wire.versioned import prefix
 from .classic_group import ClassicGroup
 from .consumer import records as consumer_records
@@ -46,24 +54,70 @@ class GroupRecord:
 LogRecord = OffsetRecord | GroupRecord | ConsumerRecord
 
 
-def encode(records: Sequence[LogRecord], *, timestamp_ms: int) -> Buffer:
+@frozen
+class Producer:
+    """Whose transaction commits offsets."""
+
+    id: int
+    epoch: int
+
+
+@frozen
+class Logged:
+    """A record where it stands."""
+
+    record: LogRecord
+    offset: int
+    producer: Producer | None = None
+    """Set within a transaction: what it says holds when the transaction is committed."""
+
+
+@frozen
+class TransactionEnd:
+    """A marker: the producer's transaction is over in this partition."""
+
+    producer: Producer
+    commit: bool
+
+
+def encode(
+    records: Sequence[LogRecord], *, timestamp_ms: int, producer: Producer | None = None
+) -> Buffer:
     """One record batch; base offset and leader epoch are set by the log."""
-    return encode_batch([_to_record(r, timestamp_ms) for r in records])
+    plain = [_to_record(r, timestamp_ms) for r in records]
+    if producer is None:
+        return encode_batch(plain)
+    return encode_batch(
+        plain, producer_id=producer.id, producer_epoch=producer.epoch, transactional=True
+    )
 
 
-def decode(buffer: Buffer) -> Iterator[LogRecord]:
+def decode(buffer: Buffer) -> Iterator[Logged | TransactionEnd]:
     """The records of whole batches; other record types (newer protocols) are passed over.
 
     Raises:
         DecodeError: the log holds what no coordinator wrote.
     """
     for batch in batches(buffer):
-        if batch.header.is_control:
+        header = batch.header
+        producer = None
+        if header.is_transactional:
+            producer = Producer(header.producer_id, header.producer_epoch)
+        if header.is_control:
+            if producer is not None:
+                yield from _ends(batch, producer)
             continue
         for record in decode_records(batch.view):
             decoded = _from_record(record)
             if decoded is not None:
-                yield decoded
+                yield Logged(decoded, record.offset, producer)
+
+
+def _ends(batch: Batch, producer: Producer) -> Iterator[TransactionEnd]:
+    for record in decode_records(batch.view):
+        kind = control_type(record)
+        if kind in (ControlType.COMMIT, ControlType.ABORT):
+            yield TransactionEnd(producer, kind is ControlType.COMMIT)
 
 
 def _to_record(record: LogRecord, timestamp_ms: int) -> Record:

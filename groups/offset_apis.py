@@ -126,10 +126,16 @@ class OffsetApis(CoordinatorCore):
         return OffsetRecord(request.group_id, topic, part.partition_index, committed)
 
     async def offset_fetch(self, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
-        """OffsetFetch 1-10: one group before version 8, several from then on (KIP-709)."""
+        """OffsetFetch 1-10: one group before version 8, several from then on (KIP-709).
+
+        Version 7 added `require_stable`: where a transaction is open nobody knows the offset yet
+        (KIP-447)."""
         if version >= FIRST_FETCH_VERSION_WITH_GROUPS:
             return OffsetFetchResponse(
-                groups=[self._fetch_group(group, version) for group in request.groups]
+                groups=[
+                    self._fetch_group(group, version, request.require_stable)
+                    for group in request.groups
+                ]
             )
         found = self._find(request.group_id)
         if not isinstance(found, Held):
@@ -144,13 +150,16 @@ class OffsetApis(CoordinatorCore):
         for name, partitions in wanted.items():
             answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=name)
             for partition in partitions:
-                offset, epoch, metadata = _committed(offsets, name, partition)
+                error, offset, epoch, metadata = _committed(
+                    offsets, name, partition, stable=request.require_stable
+                )
                 answer.partitions.append(
                     OffsetFetchResponse.OffsetFetchResponsePartition(
                         partition_index=partition,
                         committed_offset=offset,
                         committed_leader_epoch=epoch,
                         metadata=metadata,
+                        error_code=error,
                     )
                 )
             topics.append(answer)
@@ -179,7 +188,7 @@ class OffsetApis(CoordinatorCore):
         ]
         return OffsetFetchResponse(topics=topics)
 
-    def _fetch_group(self, group: FetchGroup, version: int) -> FetchedGroup:
+    def _fetch_group(self, group: FetchGroup, version: int, stable: bool) -> FetchedGroup:
         answer = FetchedGroup(group_id=group.group_id)
         found = self._find(group.group_id)
         if not isinstance(found, Held):
@@ -194,7 +203,7 @@ class OffsetApis(CoordinatorCore):
         offsets = found.state.offsets_of(group.group_id)
         if group.topics is None:
             for name, partitions in offsets.by_topic().items():
-                answer.topics.append(self._fetch_topic(offsets, name, partitions))
+                answer.topics.append(self._fetch_topic(offsets, name, partitions, stable))
             return answer
         for topic in group.topics:
             name = topic.name
@@ -204,22 +213,26 @@ class OffsetApis(CoordinatorCore):
                     answer.topics.append(_unknown_topic(topic))
                     continue
                 name = known.name
-            answer.topics.append(self._fetch_topic(offsets, name, topic.partition_indexes))
+            partitions = topic.partition_indexes
+            answer.topics.append(self._fetch_topic(offsets, name, partitions, stable))
         return answer
 
-    def _fetch_topic(self, offsets: GroupOffsets, name: str, partitions: list[int]) -> FetchedTopic:
+    def _fetch_topic(
+        self, offsets: GroupOffsets, name: str, partitions: list[int], stable: bool
+    ) -> FetchedTopic:
         known = self._image().topics.get(name)
         answer = FetchedTopic(name=name)
         if known is not None:
             answer.topic_id = known.topic_id
         for partition in partitions:
-            offset, epoch, metadata = _committed(offsets, name, partition)
+            error, offset, epoch, metadata = _committed(offsets, name, partition, stable=stable)
             answer.partitions.append(
                 FetchedPartition(
                     partition_index=partition,
                     committed_offset=offset,
                     committed_leader_epoch=epoch,
                     metadata=metadata,
+                    error_code=error,
                 )
             )
         return answer
@@ -279,12 +292,16 @@ def _deleted(topic: DeleteTopic, error: ErrorCode) -> DeletedTopic:
     )
 
 
-def _committed(offsets: GroupOffsets, topic: str, partition: int) -> tuple[int, int, str]:
-    """(offset, leader epoch, metadata), with Kafka's values for "never committed"."""
+def _committed(
+    offsets: GroupOffsets, topic: str, partition: int, *, stable: bool
+) -> tuple[ErrorCode, int, int, str]:
+    """(error, offset, leader epoch, metadata), with Kafka's values for "never committed"."""
+    if stable and offsets.is_pending(topic, partition):
+        return ErrorCode.UNSTABLE_OFFSET_COMMIT, NO_OFFSET, -1, ""
     committed = offsets.get(topic, partition)
     if committed is None:
-        return NO_OFFSET, -1, ""
-    return committed.offset, committed.leader_epoch, committed.metadata
+        return ErrorCode.NONE, NO_OFFSET, -1, ""
+    return ErrorCode.NONE, committed.offset, committed.leader_epoch, committed.metadata
 
 
 def _unknown_topic(

@@ -1,8 +1,11 @@
-"""What a group has committed, and the records that say so."""
+"""What a group has committed, and what open transactions would commit for it."""
 
 from __future__ import annotations
 
 from ..seam import frozen
+
+Place = tuple[str, int]
+"""(topic, partition)."""
 
 
 @frozen
@@ -18,22 +21,43 @@ class CommittedOffset:
 
 
 class GroupOffsets:
-    """Committed offsets of one group by (topic, partition)."""
+    """Offsets of one group by (topic, partition).
+
+    Each is kept with the position of its record in the offsets partition: whatever order markers
+    come in, the later *record* wins (KAFKA-14505), as it does where compaction has dropped the
+    earlier one.
+    """
 
     def __init__(self) -> None:
-        self._committed: dict[tuple[str, int], CommittedOffset] = {}
+        self._committed: dict[Place, tuple[CommittedOffset, int]] = {}
+        self._pending: dict[int, dict[Place, tuple[CommittedOffset, int]]] = {}
+        """By producer id, of transactions that have not ended."""
 
     def __len__(self) -> int:
+        """How many are committed."""
         return len(self._committed)
 
-    def set(self, topic: str, partition: int, committed: CommittedOffset) -> None:
-        self._committed[topic, partition] = committed
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
+
+    def set(
+        self, topic: str, partition: int, committed: CommittedOffset, *, log_offset: int
+    ) -> None:
+        self._committed[topic, partition] = committed, log_offset
 
     def remove(self, topic: str, partition: int) -> None:
-        self._committed.pop((topic, partition), None)
+        """By a tombstone, so pending ones of before go too: their records are older."""
+        place = topic, partition
+        self._committed.pop(place, None)
+        for producer_id, pending in list(self._pending.items()):
+            pending.pop(place, None)
+            if not pending:
+                del self._pending[producer_id]
 
     def get(self, topic: str, partition: int) -> CommittedOffset | None:
-        return self._committed.get((topic, partition))
+        found = self._committed.get((topic, partition))
+        return None if found is None else found[0]
 
     def by_topic(self) -> dict[str, list[int]]:
         """Topics with a commit, each with its partitions."""
@@ -41,3 +65,31 @@ class GroupOffsets:
         for topic, partition in self._committed:
             topics.setdefault(topic, []).append(partition)
         return topics
+
+    def places(self) -> dict[Place, None]:
+        """Where something is committed or pending."""
+        pending = (place for places in self._pending.values() for place in places)
+        return dict.fromkeys([*self._committed, *pending])
+
+    # --- transactions ------------------------------------------------------------------------
+
+    def pend(
+        self,
+        producer_id: int,
+        topic: str,
+        partition: int,
+        committed: CommittedOffset,
+        *,
+        log_offset: int,
+    ) -> None:
+        """Nobody sees it before the transaction's marker."""
+        self._pending.setdefault(producer_id, {})[topic, partition] = committed, log_offset
+
+    def is_pending(self, topic: str, partition: int) -> bool:
+        return any((topic, partition) in pending for pending in self._pending.values())
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        for place, (committed, log_offset) in self._pending.pop(producer_id, {}).items():
+            known = self._committed.get(place)
+            if commit and (known is None or known[1] < log_offset):
+                self._committed[place] = committed, log_offset

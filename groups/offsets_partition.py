@@ -8,7 +8,14 @@ from .classic_group import ClassicGroup
 from .consumer.group import ConsumerGroup
 from .consumer.records import ConsumerRecord
 from .consumer.replay import replay
-from .log_records import GroupRecord, LogRecord, OffsetRecord, members_of
+from .log_records import (
+    GroupRecord,
+    Logged,
+    OffsetRecord,
+    Producer,
+    TransactionEnd,
+    members_of,
+)
 from .offsets import GroupOffsets
 from .settings import GroupSettings
 
@@ -26,26 +33,51 @@ class OffsetsPartition:
     consumer_groups: dict[str, ConsumerGroup] = field(default_factory=dict)
     """Of the new protocol; a group's name is in one of both at most."""
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+    open_transactions: dict[int, dict[str, None]] = field(default_factory=dict)
+    """Producer id -> the groups for which it has offsets pending."""
     on_their_way: dict[str, int] = field(default_factory=dict)
     """Group -> how many of its records are being written; what they say is not yet seen here."""
 
-    def replay(self, record: LogRecord, now_ms: int) -> None:
-        """Apply a record read from the log; `now_ms` is the loop's time, for fresh sessions."""
+    def replay(self, entry: Logged | TransactionEnd, now_ms: int) -> None:
+        """Apply what was read from the log; `now_ms` is the loop's time, for fresh sessions."""
+        if isinstance(entry, TransactionEnd):
+            self.end_transaction(entry)
+            return
+        record = entry.record
         if isinstance(record, OffsetRecord):
-            self.apply_offset(record)
+            self.apply_offset(record, log_offset=entry.offset, producer=entry.producer)
         elif isinstance(record, ConsumerRecord):
             replay(self.consumer_groups, record, self.settings.consumer)
         else:
             self._replay_group(record, now_ms)
 
-    def apply_offset(self, record: OffsetRecord) -> None:
-        offsets = self.offsets.setdefault(record.group_id, GroupOffsets())
+    def apply_offset(
+        self, record: OffsetRecord, *, log_offset: int, producer: Producer | None = None
+    ) -> None:
+        """What a replicated record says; of a transaction, once that is committed."""
+        group_id, topic, partition = record.group_id, record.topic, record.partition
+        offsets = self.offsets.setdefault(group_id, GroupOffsets())
         if record.committed is None:
-            offsets.remove(record.topic, record.partition)
-            if not len(offsets):
-                del self.offsets[record.group_id]
+            offsets.remove(topic, partition)
+            self._forget_if_nothing(group_id)
+        elif producer is None:
+            offsets.set(topic, partition, record.committed, log_offset=log_offset)
         else:
-            offsets.set(record.topic, record.partition, record.committed)
+            offsets.pend(producer.id, topic, partition, record.committed, log_offset=log_offset)
+            self.open_transactions.setdefault(producer.id, {})[group_id] = None
+
+    def end_transaction(self, end: TransactionEnd) -> None:
+        """A marker without open transaction is a repeated one: nothing happens."""
+        for group_id in self.open_transactions.pop(end.producer.id, {}):
+            offsets = self.offsets.get(group_id)
+            if offsets is not None:
+                offsets.end_transaction(end.producer.id, commit=end.commit)
+                self._forget_if_nothing(group_id)
+
+    def _forget_if_nothing(self, group_id: str) -> None:
+        offsets = self.offsets[group_id]
+        if not len(offsets) and not offsets.has_pending:
+            del self.offsets[group_id]
 
     def _replay_group(self, record: GroupRecord, now_ms: int) -> None:
         if record.value is None:
@@ -82,4 +114,5 @@ class OffsetsPartition:
 
     def offsets_of(self, group_id: str) -> GroupOffsets:
         """The group's commits; an empty answer when there are none."""
-        return self.offsets.get(group_id) or GroupOffsets()
+        found = self.offsets.get(group_id)
+        return GroupOffsets() if found is None else found

@@ -6,14 +6,23 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from ..seam import Buffer
+from ..seam import Buffer, frozen
 from ..wire import ErrorCode
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
+@frozen
+class Appended:
+    """How an append ended."""
+
+    error: ErrorCode
+    base_offset: int = -1
+    """Where its first record stands; known when it is replicated."""
+
+
 class OffsetStore(Protocol):
-    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
+    async def append(self, partition: int, records: Buffer, deadline: float) -> Appended:
         """Append one record batch and wait until it is replicated (acks=all).
 
         NONE: replicated. NOT_LEADER_OR_FOLLOWER and REQUEST_TIMED_OUT: it may have happened.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ..seam import Clock, TaskScope, frozen
 from ..wire import ErrorCode
-from .log_records import LogRecord, encode
-from .store import OffsetStore
+from .log_records import LogRecord, Producer, encode
+from .store import Appended, OffsetStore
 
 MAX_WAITING_RECORDS = 20_000
 """Beyond this a commit is refused at once; clients back off and retry."""
@@ -24,10 +24,14 @@ OUTCOME_UNKNOWN = (
 """The record may be in the log although the append was not confirmed (RULES D5)."""
 
 
+OnDone = Callable[[Appended], None]
+
+
 @frozen
 class _Waiting:
     records: Sequence[LogRecord]
-    on_done: Callable[[ErrorCode], None]
+    on_done: OnDone
+    producer: Producer | None
 
 
 class PartitionWriter:
@@ -58,15 +62,22 @@ class PartitionWriter:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
-    def write(self, records: Sequence[LogRecord], on_done: Callable[[ErrorCode], None]) -> None:
+    def write(
+        self,
+        records: Sequence[LogRecord],
+        on_done: OnDone,
+        *,
+        producer: Producer | None = None,
+    ) -> None:
         """Queue `records`, which stay together in one batch; none at all: "when those before are
-        through"."""
+        through". Those of a producer's transaction are a batch by themselves: its header says
+        whose they are."""
         if self._closed:
-            on_done(ErrorCode.NOT_COORDINATOR)
+            on_done(Appended(ErrorCode.NOT_COORDINATOR))
         elif self._waiting_records + len(records) > MAX_WAITING_RECORDS:
-            on_done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            on_done(Appended(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         else:
-            self._waiting.append(_Waiting(records, on_done))
+            self._waiting.append(_Waiting(records, on_done, producer))
             self._waiting_records += len(records)
             if self._task is None:
                 name = f"offsets-writer-{self._partition}"
@@ -78,29 +89,33 @@ class PartitionWriter:
             records = [record for waiting in batch for record in waiting.records]
             deadline = asyncio.get_running_loop().time() + self._timeout_ms / 1000
             try:
-                error = await self._append(records, deadline)
+                appended = await self._append(records, batch[0].producer, deadline)
             except asyncio.CancelledError:
                 # Leadership ended with the batch on its way: nobody may be left waiting.
-                _answer_all(batch, ErrorCode.NOT_COORDINATOR)
+                _answer_all(batch, Appended(ErrorCode.NOT_COORDINATOR))
                 raise
-            if error in OUTCOME_UNKNOWN:
+            unknown = appended.error in OUTCOME_UNKNOWN
+            if unknown:
                 self.close()
-            _answer_all(batch, error)
-            if error in OUTCOME_UNKNOWN:
+            _answer_all(batch, appended)
+            if unknown:
                 self._on_unknown()
         self._task = None
 
-    async def _append(self, records: Sequence[LogRecord], deadline: float) -> ErrorCode:
+    async def _append(
+        self, records: Sequence[LogRecord], producer: Producer | None, deadline: float
+    ) -> Appended:
         if not records:
-            return ErrorCode.NONE
-        encoded = encode(records, timestamp_ms=self._clock.now_ms())
+            return Appended(ErrorCode.NONE)
+        encoded = encode(records, timestamp_ms=self._clock.now_ms(), producer=producer)
         return await self._store.append(self._partition, encoded, deadline)
 
     def _take_batch(self) -> list[_Waiting]:
         taken: list[_Waiting] = []
         count = 0
         for waiting in self._waiting:
-            if taken and count + len(waiting.records) > MAX_BATCH_RECORDS:
+            too_many = count + len(waiting.records) > MAX_BATCH_RECORDS
+            if taken and (too_many or waiting.producer or taken[0].producer):
                 break
             taken.append(waiting)
             count += len(waiting.records)
@@ -113,9 +128,13 @@ class PartitionWriter:
         self._closed = True
         waiting, self._waiting = self._waiting, []
         self._waiting_records = 0
-        _answer_all(waiting, ErrorCode.NOT_COORDINATOR)
+        _answer_all(waiting, Appended(ErrorCode.NOT_COORDINATOR))
 
 
-def _answer_all(batch: list[_Waiting], error: ErrorCode) -> None:
+def _answer_all(batch: list[_Waiting], appended: Appended) -> None:
+    """Each is told where its own first record stands."""
+    offset = appended.base_offset
     for waiting in batch:
-        waiting.on_done(error)
+        waiting.on_done(Appended(appended.error, offset))
+        if appended.error is ErrorCode.NONE:
+            offset += len(waiting.records)

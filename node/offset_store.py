@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from ..groups import OFFSETS_TOPIC
+from ..groups import OFFSETS_TOPIC, Appended
 from ..partitions import Refused, Replicas, Role
 from ..seam import Buffer
-from ..wire import ErrorCode
 
 READ_BYTES = 1 << 20
 """Bytes of log per step of loading: each fits into a turn of the loop (RULES F1)."""
@@ -22,11 +21,11 @@ class ReplicatedOffsets:
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
 
-    async def append(self, partition: int, records: Buffer, deadline: float) -> ErrorCode:
+    async def append(self, partition: int, records: Buffer, deadline: float) -> Appended:
         outcome = await self._replicas.append(
             OFFSETS_TOPIC, partition, records, deadline=deadline, acks=-1
         )
-        return outcome.error
+        return Appended(outcome.error, outcome.base_offset)
 
     async def read(self, partition: int) -> AsyncIterator[Buffer]:
         """From the log's start to its end now; ends when all of that is committed.

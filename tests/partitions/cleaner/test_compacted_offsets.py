@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from logboat.groups.log_records import OffsetRecord, decode, encode
+from logboat.groups.log_records import Logged, OffsetRecord, decode, encode
 from logboat.groups.offsets import CommittedOffset
 from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
 
@@ -37,7 +37,9 @@ def loaded(scene: Scene) -> Commits:
         )
         assert chunk.size, f"no progress at {position}"
         for part in chunk.parts:
-            for record in decode(part):
+            for entry in decode(part):
+                assert isinstance(entry, Logged)
+                record = entry.record
                 assert isinstance(record, OffsetRecord)
                 key = record.group_id, record.partition
                 if record.committed is None:
