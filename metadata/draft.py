@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from .elections import ElectionRules, change_partition
+from .elections import Alike, ElectionRules, change_partition
 from .image import NO_LEADER, BrokerImage, ClusterImage, PartitionImage, TopicImage
 
 
@@ -129,33 +130,31 @@ class ImageDraft:
         not synced, which concerns page-cache topics only; `distrusted`: a sync has failed, which
         concerns all (RULES C1), as does `lost_disk` (B3).
         """
+        events: dict[tuple[bool, int, bool], Alike] = {}
+        """By all in which topics differ here."""
         for topic in list(self.topics.values()):
-            rules = self.rules(topic)
             lossy = lost_disk or distrusted or (unclean and not topic.synced)
-            lost_data = node_id if lossy else None
+            event = lossy, topic.min_insync_replicas, topic.unclean_leader_election
+            if event not in events:
+                lost_data = node_id if lossy else None
+                leave = partial(_leave, node_id, self.rules(topic), lost_data, lost_disk)
+                events[event] = Alike(leave)
+            change = events[event].change
             self._replace_partitions(
                 topic,
                 [
-                    change_partition(
-                        partition,
-                        rules,
-                        isr=tuple([member for member in partition.isr if member != node_id]),
-                        lost_data=lost_data,
-                        lost_disk=lost_disk,
-                    )
-                    if node_id in partition.replicas
-                    else partition
+                    change(partition) if node_id in partition.replicas else partition
                     for partition in topic.partitions
                 ],
             )
 
     def elect_where_leaderless(self, topic: TopicImage, *, among: int | None = None) -> None:
         """Elections that were impossible may be possible now, say because broker `among` came."""
-        rules = self.rules(topic)
+        alike = Alike(partial(change_partition, rules=self.rules(topic)))
         self._replace_partitions(
             topic,
             [
-                change_partition(partition, rules)
+                alike.change(partition)
                 if partition.leader == NO_LEADER and (among is None or among in partition.replicas)
                 else partition
                 for partition in topic.partitions
@@ -165,3 +164,14 @@ class ImageDraft:
     def _replace_partitions(self, topic: TopicImage, partitions: list[PartitionImage]) -> None:
         if any(new is not old for new, old in zip(partitions, topic.partitions, strict=True)):
             self.put_topic(replace(topic, partitions=tuple(partitions)))
+
+
+def _leave(
+    node_id: int,
+    rules: ElectionRules,
+    lost_data: int | None,
+    lost_disk: bool,
+    partition: PartitionImage,
+) -> PartitionImage:
+    isr = tuple([member for member in partition.isr if member != node_id])
+    return change_partition(partition, rules, isr=isr, lost_data=lost_data, lost_disk=lost_disk)
