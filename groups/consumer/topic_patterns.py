@@ -57,6 +57,15 @@ class TopicPatterns:
         return tuple(sorted(name for name in topics if known.get(name)))
 
 
+def why_invalid(regex: str) -> str | None:
+    """The reason why it is no pattern; None when it is one."""
+    try:
+        _compiled(regex)
+    except Refused as refused:
+        return refused.sentence
+    return None
+
+
 def _compiled(regex: str) -> Any:
     import re2  # 6 ms, for what most clusters never need; it remembers what it compiled
 

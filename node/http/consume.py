@@ -213,11 +213,11 @@ async def _fetch_once(
         log_start_offset=answer.log_start_offset,
         high_watermark=answer.high_watermark,
         last_stable_offset=answer.last_stable_offset,
-        fetched=await _decoded(answer.records, offset),
+        fetched=await decoded(answer.records, offset),
     )
 
 
-async def _decoded(records: Records, offset: int) -> FetchedRecords:
+async def decoded(records: Records, offset: int) -> FetchedRecords:
     data = joined(records)
     try:
         return await worked(len(data), lambda: decode(data, offset))

@@ -16,6 +16,9 @@ Response = TypeVar("Response", bound=Message)
 
 ANSWER_SECONDS = 10.0
 
+CLIENT_ID = "http"
+"""As the coordinator sees who asks; members show their own."""
+
 
 async def ask_coordinator(
     node: HttpNode,
@@ -24,6 +27,8 @@ async def ask_coordinator(
     request: Message,
     kind: type[Response],
     error_of: Callable[[Response], int],
+    *,
+    client_id: str = CLIENT_ID,
 ) -> tuple[int, Response]:
     """(the coordinator's node id, its answer without an error).
 
@@ -35,7 +40,7 @@ async def ask_coordinator(
         raise unknown_group(group_id)
 
     async def read(leader: int) -> tuple[int, Response]:
-        answer = await ask_node(node, leader, request, kind)
+        answer = await ask_node(node, leader, request, kind, client_id=client_id)
         error = error_of(answer)
         if error:
             raise from_kafka(error)
@@ -46,11 +51,16 @@ async def ask_coordinator(
 
 
 async def ask_node(
-    node: HttpNode, node_id: int, request: Message, kind: type[Response]
+    node: HttpNode,
+    node_id: int,
+    request: Message,
+    kind: type[Response],
+    *,
+    client_id: str = CLIENT_ID,
 ) -> Response:
     """Raises Unreachable or AnswerLost."""
     deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
-    answer = await node.ask_groups(node_id, request, deadline)
+    answer = await node.ask_groups(node_id, request, deadline, client_id=client_id)
     assert isinstance(answer, kind)
     return answer
 

@@ -48,9 +48,9 @@ async def errors_as_documents(request: web.Request, handler: Handler) -> web.Str
             ApiError(413, "the request body is too large", hint="send fewer records at once")
         )
     except web.HTTPException as error:
-        response = error_response(ApiError(error.status, _in_words(error, request)))
+        response = error_response(ApiError(error.status, in_words(error, request)))
         # What the protocol demands beside the status, such as Allow with 405.
-        response.headers.update(_kept(error.headers))
+        response.headers.update(kept_headers(error.headers))
         return response
     except Exception:
         # Our mistake: the log has the traceback, the client a plain sentence.
@@ -102,7 +102,7 @@ def _is_loopback_name(host_header: str) -> bool:
     return host is not None and (is_loopback(host) or host.endswith(".localhost"))
 
 
-def _in_words(error: web.HTTPException, request: web.Request) -> str:
+def in_words(error: web.HTTPException, request: web.Request) -> str:
     if error.status == 404:
         return f"there is no {request.path}"
     if error.status == 405:
@@ -110,5 +110,5 @@ def _in_words(error: web.HTTPException, request: web.Request) -> str:
     return error.reason
 
 
-def _kept(headers: CIMultiDict[str]) -> dict[str, str]:
+def kept_headers(headers: CIMultiDict[str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() in ("allow", "location")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 
 from ...seam import frozen
 from ...wire.messages.list_offsets import ListOffsetsRequest
@@ -34,24 +35,13 @@ async def partition_ends(
     """Of the partitions that exist and have a leader; the others are left out."""
     room = asyncio.Semaphore(AT_ONCE)
     found: dict[Place, Ends] = {}
-    give_up_at = leaders.give_up_at()
-
-    async def offset(place: Place, timestamp: int) -> int:
-        async def read(leader: int) -> int:
-            request = _request(place, timestamp)
-            answer = await node.list_offsets(leader, request, give_up_at)
-            part = answer.topics[0].partitions[0]
-            if part.error_code:
-                raise from_kafka(part.error_code)
-            return part.offset
-
-        return await leaders.reading(*place, read, give_up_at)
+    at = partial(offset_at, node, leaders, give_up_at=leaders.give_up_at())
 
     async def ask(place: Place) -> None:
         async with room:
             try:
-                start, end = await offset(place, EARLIEST), await offset(place, LATEST)
-                young = None if timestamp_ms is None else await offset(place, timestamp_ms)
+                start, end = await at(place, EARLIEST), await at(place, LATEST)
+                young = None if timestamp_ms is None else await at(place, timestamp_ms)
             except ApiError:
                 return
         found[place] = Ends(start, end, end if young == -1 else young)
@@ -60,6 +50,28 @@ async def partition_ends(
         for place in places:
             tasks.create_task(ask(place))
     return found
+
+
+async def offset_at(
+    node: HttpNode,
+    leaders: Leaders,
+    place: Place,
+    timestamp: int,
+    *,
+    give_up_at: float | None = None,
+) -> int:
+    """The first offset at or after a time, or `EARLIEST` or `LATEST`; -1 when nothing is that
+    young. Raises ApiError."""
+    give_up_at = leaders.give_up_at() if give_up_at is None else give_up_at
+
+    async def read(leader: int) -> int:
+        answer = await node.list_offsets(leader, _request(place, timestamp), give_up_at)
+        part = answer.topics[0].partitions[0]
+        if part.error_code:
+            raise from_kafka(part.error_code)
+        return part.offset
+
+    return await leaders.reading(*place, read, give_up_at)
 
 
 def _request(place: Place, timestamp: int) -> ListOffsetsRequest:

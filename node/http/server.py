@@ -11,6 +11,8 @@ from aiohttp.typedefs import Middleware
 from . import consume, groups, health, metrics, produce, quorum, topics
 from .admission import Admission
 from .bodies import max_body_bytes
+from .confluent_errors import confluent_errors
+from .confluent_v2 import routes as confluent_v2
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
 from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
 from .leaders import LEADER_SECONDS, Leaders
@@ -31,7 +33,7 @@ def application(
     middlewares: list[Middleware] = [errors_as_documents]
     if is_loopback(host):
         middlewares.append(loopback_hosts_only())
-    middlewares.append(bounded)
+    middlewares += [bounded, confluent_errors]
     app = web.Application(
         middlewares=middlewares, client_max_size=max_body_bytes(node.max_message_bytes)
     )
@@ -62,6 +64,7 @@ def application(
             web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
         ]
     )
+    confluent_v2.install(app)
     return app
 
 

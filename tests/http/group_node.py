@@ -37,7 +37,9 @@ class GroupNode(FakeNode):
     def _fail(self, error: BaseException) -> None:
         raise error
 
-    async def ask_groups(self, node_id: int, request: Message, deadline: float) -> Message:
+    async def ask_groups(
+        self, node_id: int, request: Message, deadline: float, *, client_id: str = "http"
+    ) -> Message:
         self._ask(node_id)
         if node_id != 1:
             assert isinstance(request, ListGroupsRequest)
