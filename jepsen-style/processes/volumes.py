@@ -38,6 +38,7 @@ class Volume:
         self.kind = kind
         self.mount_point = mount_point
         self._image = image
+        self._full = False
         mount_point.mkdir(parents=True)
         if kind == EXT4:
             with image.open("wb") as file:
@@ -57,6 +58,9 @@ class Volume:
         else:
             options = f"size={VOLUME_BYTES}"
             run_command("mount", "-t", "tmpfs", "-o", options, "logboat", str(self.mount_point))
+        if not self._full:
+            # A power cut may have taken back that it was drained.
+            self.drain()
 
     def unmount(self) -> None:
         """Nobody may use it; who was just killed is given a moment."""
@@ -81,6 +85,7 @@ class Volume:
 
     def fill(self, slack_bytes: int) -> None:
         """Up to this many free bytes, rounded to blocks."""
+        self._full = True
         fd = os.open(self.mount_point / _BALLAST, os.O_WRONLY | os.O_CREAT)
         try:
             with suppress(OSError):
@@ -95,6 +100,7 @@ class Volume:
 
     def drain(self) -> None:
         """The end of `fill`."""
+        self._full = False
         with suppress(FileNotFoundError):
             (self.mount_point / _BALLAST).unlink()
 

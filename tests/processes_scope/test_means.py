@@ -78,6 +78,17 @@ def test_a_full_disk_refuses_and_has_room_again(tmp_path: Path, kind: str) -> No
         path.write_bytes(bytes(1 << 20))
 
 
+def test_a_power_cut_does_not_fill_a_disk_again_that_was_drained(tmp_path: Path) -> None:
+    with volume(EXT4, tmp_path) as disk:
+        disk.fill(0)
+        subprocess.run(["sync", "--file-system", disk.mount_point], check=True)
+        disk.drain()
+        disk.cut_power()
+        disk.unmount()
+        disk.mount()
+        (disk.mount_point / "file").write_bytes(bytes(1 << 20))
+
+
 def test_slack_is_left_on_a_full_disk(tmp_path: Path) -> None:
     with volume(EXT4, tmp_path) as disk:
         disk.fill(1 << 20)
