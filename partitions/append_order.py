@@ -23,7 +23,8 @@ from ..seam import Buffer
 from ..wire import ErrorCode
 from ..wire.records import BatchHeader, RecordsError, parse_header
 from .partition import Partition
-from .storage import LeaderBatch
+from .roles import Refused
+from .storage import NOT_ASKED, LeaderBatch, RecordsRejected, VerificationGuard
 
 BeforeAppend = Callable[[Partition, BatchHeader, int], "asyncio.Future[ErrorCode] | None"]
 """(partition, the batch's header, version of the Produce request) -> None: append at once; else
@@ -31,6 +32,9 @@ NONE once it may be appended, or why it may not. Called in the turn in which the
 
 Row = tuple[Partition, int]
 """Partition and producer id, -1 for all that have none."""
+
+FIRST_VERSION_WITH_EPOCH_BUMP = 12
+"""Of Produce: the client speaks the second protocol, and partitions are added for it."""
 
 CHECKS_AT_ONCE = 4
 """Batches checked beside the loop: each may hold unpacked what its client compressed."""
@@ -46,6 +50,8 @@ class Turn:
         self._error = ErrorCode.NONE
         self._ahead: Turn | None = None
         self._awaited = 0
+        self.guard: VerificationGuard | None = None
+        """To append it with; None: nobody asks about transactions, or it is of none."""
         self.ready: asyncio.Future[ErrorCode] = loop.create_future()
         """It is first in its row, and allowed: append now. Or refused, with the reason."""
         self.over: asyncio.Future[None] = loop.create_future()
@@ -93,7 +99,9 @@ class AppendOrder:
         self._checks = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     def enter(self, partition: Partition, records: Buffer, version: int) -> Turn | None:
-        """None: append at once, in this turn of the loop. Else `check`, and wait for the turn."""
+        """None: append at once, in this turn of the loop. Else `check`, and wait for the turn.
+
+        Raises Refused."""
         takes_long = partition.log.takes_long_to_check(records)
         if not takes_long and not self._last and self.before_append is None:
             return None
@@ -102,19 +110,35 @@ class AppendOrder:
         except RecordsError:
             return None  # Refused by the append itself.
         row = partition, header.producer_id
-        leave = None
-        if self.before_append is not None and header.is_transactional and header.has_producer_id:
-            leave = self.before_append(partition, header, version)
+        guard, leave = self._ask(partition, header, version)
         ahead = self._last.get(row)
-        if leave is None and ahead is None and not takes_long:
+        if guard is None and ahead is None and not takes_long:
             return None
         turn = self._last[row] = Turn(self, row)
+        turn.guard = guard
         if ahead is not None:
             turn.stand_behind(ahead)
         if leave is not None:
             turn.wait_for(leave)
         turn.maybe_ready()
         return turn
+
+    def _ask(
+        self, partition: Partition, header: BatchHeader, version: int
+    ) -> tuple[VerificationGuard | None, asyncio.Future[ErrorCode] | None]:
+        """What to append a transactional batch with, and what must be awaited before. Raises
+        Refused."""
+        if self.before_append is None or not (header.is_transactional and header.has_producer_id):
+            return None, None
+        try:
+            guard = partition.log.begin_verification(
+                header, supports_epoch_bump=version >= FIRST_VERSION_WITH_EPOCH_BUMP
+            )
+        except RecordsRejected as rejected:
+            raise Refused(rejected.error) from None
+        if guard is NOT_ASKED:
+            return guard, None
+        return guard, self.before_append(partition, header, version)
 
     async def check(self, partition: Partition, records: Buffer) -> LeaderBatch:
         """Raises RecordsRejected. The loop is not held."""

@@ -25,7 +25,7 @@ from .isr_proposal import IsrProposal, ProposalVerdict
 from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, ReplicaLostData
 from .replication_config import ReplicationConfig
 from .roles import PartitionState, Refused, ReplicationCounters, Role
-from .storage import Appended, LeaderBatch, LogRead, PartitionLog, StorageFailed
+from .storage import Appended, LeaderBatch, LogRead, PartitionLog, StorageFailed, VerificationGuard
 from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -213,6 +213,8 @@ class Partition:
         self, topic: TopicImage, image: PartitionImage, brokers: Mapping[int, BrokerImage]
     ) -> None:
         high_watermark = self._end_role()
+        # Whoever was asked, was asked by the leader of another epoch.
+        self.log.producers.verifications.clear()
         # Also when nothing is ever written in it: a follower with records of an epoch in between
         # must be told that this log never had that epoch.
         self.log.epochs.assign(image.leader_epoch, self.log.log_end_offset)
@@ -301,6 +303,7 @@ class Partition:
         acks: int,
         from_client: bool = True,
         transaction_version: int = 0,
+        guard: VerificationGuard | None = None,
     ) -> Appended:
         """Append one batch as leader; the caller then waits with `await_answer`.
 
@@ -314,6 +317,7 @@ class Partition:
             now_ms=self._around.clock.now_ms(),
             from_client=from_client,
             transaction_version=transaction_version,
+            guard=guard,
         )
         if not appended.duplicate:
             leader.on_appended(self.log.log_end_offset)

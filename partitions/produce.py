@@ -21,7 +21,7 @@ from .fetch import PartitionFinder
 from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
 from .roles import Refused
-from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed
+from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed, VerificationGuard
 from .waiting_room import PendingAnswers
 
 FIRST_VERSION_WITH_ZSTD = 7
@@ -152,7 +152,7 @@ def _append_in_turn(item: _Later, acks: int, pending: PendingAnswers) -> None:
         error = item.turn.ready.result()
         if error is not ErrorCode.NONE:
             raise Refused(error)
-        _produce_to(item.partition, item.batch, acks, pending, item.answer)
+        _produce_to(item.partition, item.batch, acks, pending, item.answer, item.turn.guard)
     except Refused as refused:
         item.answer.error_code = refused.error
     finally:
@@ -175,11 +175,12 @@ def _produce_to(
     acks: int,
     pending: PendingAnswers,
     answer: Answer,
+    guard: VerificationGuard | None = None,
 ) -> None:
     """Raises Refused."""
     if partition.topic in INTERNAL_TOPICS:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    appended = append(partition, records, acks=acks, answer=answer)
+    appended = append(partition, records, acks=acks, answer=answer, guard=guard)
     if appended is None:
         return
 
@@ -194,11 +195,16 @@ def _produce_to(
 
 
 def append(
-    partition: Partition, records: Buffer | LeaderBatch, *, acks: int, answer: Answer
+    partition: Partition,
+    records: Buffer | LeaderBatch,
+    *,
+    acks: int,
+    answer: Answer,
+    guard: VerificationGuard | None = None,
 ) -> Appended | None:
     """None when the records themselves or the disk said no; `answer` then says why."""
     try:
-        return partition.append(records, acks=acks)
+        return partition.append(records, acks=acks, guard=guard)
     except RecordsRejected as rejected:
         _answer_rejected(answer, rejected)
     except StorageFailed as failed:

@@ -21,9 +21,11 @@ from .open_files import MOST_OPEN_FILES, connections_within, open_files_within
 from .partition_log import PartitionLog
 from .producer_states import ProducerStates
 from .values import Appended, Damage, FoundOffset, LogRead
+from .verification import NOT_ASKED, VerificationGuard
 
 __all__ = [
     "MOST_OPEN_FILES",
+    "NOT_ASKED",
     "Appended",
     "CompressionType",
     "CorruptBatch",
@@ -43,6 +45,7 @@ __all__ = [
     "RecordsRejected",
     "StorageFailed",
     "StoredLog",
+    "VerificationGuard",
     "connections_within",
     "open_files_within",
 ]

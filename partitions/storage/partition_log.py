@@ -62,6 +62,7 @@ from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
 from .transaction_index import AbortedTransaction, aborted_in
 from .values import Appended, Damage, FoundOffset, LogRead
+from .verification import VerificationGuard
 from .write_buffer import WriteBuffer
 
 logger = logging.getLogger(__name__)
@@ -286,8 +287,10 @@ class PartitionLog:
         now_ms: int,
         from_client: bool = True,
         transaction_version: int = 0,
+        guard: VerificationGuard | None = None,
     ) -> Appended:
         """Append exactly one batch. `records` must stay unchanged until the next turn of the loop.
+        `guard`: of a transactional batch, see `begin_verification`; None: nobody was to be asked.
 
         Raises RecordsRejected or StorageFailed; then nothing was appended. A duplicate of one of
         the producer's last batches is answered with the first copy's offsets.
@@ -306,7 +309,11 @@ class PartitionLog:
         # Not before: what was checked first need not be appended first.
         header, data = stamped(batch, now_ms) if self.config.log_append_time else batch
         duplicate = self._check_producer(
-            header, data, from_client=from_client, transaction_version=transaction_version
+            header,
+            data,
+            from_client=from_client,
+            transaction_version=transaction_version,
+            guard=guard,
         )
         if duplicate is not None:
             return duplicate
@@ -331,8 +338,27 @@ class PartitionLog:
             size,
         )
 
+    def begin_verification(
+        self, header: BatchHeader, *, supports_epoch_bump: bool
+    ) -> VerificationGuard:
+        """To be called before a transaction's coordinator is asked whether this batch may come.
+        Raises RecordsRejected."""
+        return self.producers.begin_verification(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            supports_epoch_bump=supports_epoch_bump,
+            now_ms=self._clock.now_ms(),
+        )
+
     def _check_producer(
-        self, header: BatchHeader, data: Buffer, *, from_client: bool, transaction_version: int
+        self,
+        header: BatchHeader,
+        data: Buffer,
+        *,
+        from_client: bool,
+        transaction_version: int,
+        guard: VerificationGuard | None,
     ) -> Appended | None:
         if header.producer_id < 0:
             return None
@@ -342,7 +368,7 @@ class PartitionLog:
                 self.producers.check_marker(marker, transaction_version)
             return None
         origin = Origin.CLIENT if from_client else Origin.COORDINATOR
-        first = self.producers.check(producer_batch(header, 0), origin)
+        first = self.producers.check(producer_batch(header, 0), origin, guard)
         if first is None:
             return None
         return Appended(

@@ -24,6 +24,7 @@ from ...seam import Buffer, frozen
 from ...seam.checksum import crc32c
 from ...wire import ErrorCode
 from .errors import RecordsRejected
+from .verification import NOT_ASKED, VerificationGuard, Verifications
 
 WINDOW = 5
 """Batches remembered per producer: clients keep at most five requests in flight."""
@@ -118,6 +119,9 @@ class ProducerEntry(NamedTuple):
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
+    def has_transaction_in(self, producer_epoch: int) -> bool:
+        return self.transaction_first_offset != NO_OFFSET and self.producer_epoch == producer_epoch
+
     @property
     def last_data_offset(self) -> int:
         """NO_OFFSET when only a marker is known of it."""
@@ -125,6 +129,14 @@ class ProducerEntry(NamedTuple):
 
 
 _UNKNOWN = ProducerEntry()
+
+
+def _old_epoch(producer_id: int, producer_epoch: int, entry: ProducerEntry) -> RecordsRejected:
+    return RecordsRejected(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"epoch {producer_epoch} of producer {producer_id} is smaller than the last seen epoch "
+        f"{entry.producer_epoch}",
+    )
 
 
 class CompletedTransaction(NamedTuple):
@@ -183,7 +195,7 @@ class ProducerSnapshot:
 class ProducerStates:
     """State of all producers of one log. Memory: expired ids go by `expire`."""
 
-    __slots__ = ("_entries", "_ongoing", "_unreplicated", "map_end_offset")
+    __slots__ = ("_entries", "_ongoing", "_unreplicated", "map_end_offset", "verifications")
 
     def __init__(self, map_end_offset: int = 0) -> None:
         self._entries: dict[int, ProducerEntry] = {}
@@ -193,6 +205,8 @@ class ProducerStates:
         """First offset -> ended transaction whose marker may lie above the high watermark."""
         self.map_end_offset = map_end_offset
         """The state is that of all batches below this offset."""
+        self.verifications = Verifications()
+        """The only part that is no function of the log; it may be lost at any time."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -206,14 +220,47 @@ class ProducerStates:
 
     # The leader's checks.
 
-    def check(self, batch: ProducerBatch, origin: Origin) -> RememberedBatch | None:
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        *,
+        supports_epoch_bump: bool,
+        now_ms: int,
+    ) -> VerificationGuard:
+        """Before the coordinator is asked about a transactional batch: what to append it with;
+        NOT_ASKED where its transaction is open already.
+
+        Raises RecordsRejected: INVALID_PRODUCER_EPOCH.
+        """
+        entry = self._entries.get(producer_id, _UNKNOWN)
+        if producer_epoch < entry.producer_epoch:
+            raise _old_epoch(producer_id, producer_epoch, entry)
+        if entry.has_transaction_in(producer_epoch):
+            return NOT_ASKED
+        return self.verifications.begin(
+            producer_id,
+            producer_epoch,
+            sequence,
+            supports_epoch_bump=supports_epoch_bump,
+            now_ms=now_ms,
+        )
+
+    def check(
+        self, batch: ProducerBatch, origin: Origin, guard: VerificationGuard | None = None
+    ) -> RememberedBatch | None:
         """The first copy when `batch` is a duplicate, None when it may be appended.
+
+        `guard`: from `begin_verification`; None where nobody asks about transactions.
 
         Raises RecordsRejected: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or
         INVALID_TXN_STATE, in the order of Kafka's own checks.
         """
         entry = self._entries.get(batch.producer_id)
         if entry is None:
+            if guard is not None:
+                self._check_verified(batch, _UNKNOWN, guard)
             return None
         # The next sequence is by far the most frequent case, and never that of an older batch.
         is_next = batch.base_sequence == entry.last_sequence + 1
@@ -227,11 +274,9 @@ class ProducerStates:
                 ):
                     return known
         if batch.producer_epoch < entry.producer_epoch:
-            raise RecordsRejected(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"epoch {batch.producer_epoch} of producer {batch.producer_id} is smaller than "
-                f"the last seen epoch {entry.producer_epoch}",
-            )
+            raise _old_epoch(batch.producer_id, batch.producer_epoch, entry)
+        if guard is not None:
+            self._check_verified(batch, entry, guard)
         if origin is Origin.CLIENT:
             self._check_sequence(batch, entry)
         if entry.transaction_first_offset != NO_OFFSET and not batch.transactional:
@@ -241,6 +286,14 @@ class ProducerStates:
                 f"{entry.transaction_first_offset}",
             )
         return None
+
+    def _check_verified(
+        self, batch: ProducerBatch, entry: ProducerEntry, guard: VerificationGuard
+    ) -> None:
+        if batch.transactional and not entry.has_transaction_in(batch.producer_epoch):
+            self.verifications.check(
+                batch.producer_id, batch.base_sequence, guard, is_new=not entry.batches
+            )
 
     def _check_sequence(self, batch: ProducerBatch, entry: ProducerEntry) -> None:
         if batch.producer_epoch != entry.producer_epoch:
@@ -304,6 +357,8 @@ class ProducerStates:
             epoch, batches, timestamp_ms, entry.coordinator_epoch, first_offset
         )
         self.map_end_offset = last_offset + 1
+        if transactional:
+            self.verifications.on_data(producer_id)
         return Undo(producer_id, old)
 
     def apply_marker(self, marker: Marker) -> tuple[Undo, CompletedTransaction | None]:
@@ -333,6 +388,7 @@ class ProducerStates:
             NO_OFFSET,
         )
         self.map_end_offset = marker.offset + 1
+        self.verifications.on_marker(marker.producer_id, marker.producer_epoch)
         return Undo(marker.producer_id, old), completed
 
     def roll_back(self, undos: Iterable[Undo], end_offset: int) -> None:
@@ -363,6 +419,7 @@ class ProducerStates:
         self._entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self.verifications.clear()
         self.map_end_offset = map_end_offset
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
@@ -374,6 +431,7 @@ class ProducerStates:
             and now_ms - entry.last_timestamp_ms >= expiration_ms
         ]:
             del self._entries[producer_id]
+        self.verifications.expire(now_ms, expiration_ms)
 
     # Transactions and the high watermark.
 

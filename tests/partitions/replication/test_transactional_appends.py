@@ -48,19 +48,25 @@ def data(pid: int, sequence: int, *, transactional: bool = True) -> bytes:
 
 
 async def send(
-    scene: ReplicaScene, records: bytes, *, timeout_ms: int = 5000, node_id: int = 1
+    scene: ReplicaScene,
+    records: bytes,
+    *,
+    timeout_ms: int = 5000,
+    node_id: int = 1,
+    version: int = 13,
 ) -> ErrorCode:
     request = ProduceRequest(
         acks=-1,
         timeout_ms=timeout_ms,
         topic_data=[
             ProduceRequest.TopicProduceData(
+                name=TOPIC,
                 topic_id=scene.metadata.image.topics[TOPIC].topic_id,
                 partition_data=[ProduceRequest.PartitionProduceData(index=0, records=records)],
             )
         ],
     )
-    response: ProduceResponse = await scene.nodes[node_id].replicas.produce(request, 13)
+    response: ProduceResponse = await scene.nodes[node_id].replicas.produce(request, version)
     return ErrorCode(response.responses[0].partition_responses[0].error_code)
 
 
@@ -113,7 +119,7 @@ class Coordinator:
         scene.nodes[1].replicas.ask_before_append(self.before_append)
 
     def before_append(self, partition: Partition, header: BatchHeader, version: int) -> Leave:
-        assert version == 13
+        assert version in (11, 13)
         self.asked.append((header.producer_id, header.base_sequence))
         leave: Leave = asyncio.get_running_loop().create_future()
         self.leaves.append(leave)
@@ -191,6 +197,38 @@ def test_s17_a_batch_given_up_at_its_deadline_is_never_appended(world: World) ->
     scene.on(1, lambda: coordinator.answer(1))
     scene.until(after.done)
     assert after.result() is ErrorCode.NONE
+
+
+# S2: the guard, through a produce request.
+
+
+def test_s2_what_was_allowed_before_a_marker_is_not_appended_behind_it(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    coordinator = Coordinator(scene)
+    late = scene.begin(1, send(scene, data(PID, 0), version=11))
+    scene.settle()
+    end(scene, PID, commit=False)
+    scene.on(1, lambda: coordinator.answer(0))
+    scene.until(late.done)
+    assert late.result() is ErrorCode.INVALID_TXN_STATE
+    assert scene.nodes[1].partition().last_stable_offset == 1, "no transaction hangs"
+
+
+def test_s2_while_a_transaction_is_open_nobody_is_asked_again(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    coordinator = Coordinator(scene)
+    first = scene.begin(1, send(scene, data(PID, 0)))
+    scene.settle()
+    scene.on(1, lambda: coordinator.answer(0))
+    scene.until(first.done)
+    assert scene.call(1, send(scene, data(PID, 1))) is ErrorCode.NONE
+    assert coordinator.asked == [(PID, 0)]
+    end(scene, PID, commit=True)
+    scene.begin(1, send(scene, data(PID, 2)))
+    scene.settle()
+    assert coordinator.asked == [(PID, 0), (PID, 2)]
 
 
 # S20: expiry.
