@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from struct import pack
 from typing import Any
 
 NEVER = sys.maxsize
@@ -90,10 +91,10 @@ class History:
     argument: list[Value] = field(default_factory=list)
     result: list[Value] = field(default_factory=list)
     outcome: bytearray = field(default_factory=bytearray)
-    invoked: array[int] = field(default_factory=lambda: array("q"))
-    completed: array[int] = field(default_factory=lambda: array("q"))
-    invoke_time: array[int] = field(default_factory=lambda: array("q"))
-    complete_time: array[int] = field(default_factory=lambda: array("q"))
+    invoked: MutableSequence[int] = field(default_factory=list)
+    completed: MutableSequence[int] = field(default_factory=list)
+    invoke_time: MutableSequence[int] = field(default_factory=list)
+    complete_time: MutableSequence[int] = field(default_factory=list)
     observations: list[tuple[int, Mapping[str, Value]]] = field(default_factory=list)
     events: int = 0
     """Events read so far; the place the next one takes."""
@@ -135,10 +136,20 @@ class History:
         event = self.extra.get(index, {})
         return {name: value for name, value in event.items() if name not in USUAL_NAMES}
 
+    def pack(self) -> None:
+        """Once nearly all is in: places and times as plain numbers, side by side in memory. Lists
+        grow several times faster; checkers read these more than twice as fast.
+        """
+        self.invoked = packed(self.invoked)
+        self.completed = packed(self.completed)
+        self.invoke_time = packed(self.invoke_time)
+        self.complete_time = packed(self.complete_time)
+
     def invoke(self, process: Process, function: str, argument: Value, time: int) -> int:
         """A client asks. Raises HistoryError when it still waits for its previous answer."""
         if process in self.open_operations:
             raise HistoryError(f"process {process} invokes {function!r} before its last completed")
+        check_time(time)
         index = len(self.function)
         self.open_operations[process] = index
         self.process.append(process)
@@ -155,6 +166,7 @@ class History:
 
     def complete(self, process: Process, outcome: Outcome, result: Value, time: int) -> int:
         """The answer to the process's open operation. Raises HistoryError when there is none."""
+        check_time(time)
         index = self.open_operations.pop(process, None)
         if index is None:
             raise HistoryError(f"process {process} completes an operation it never invoked")
@@ -194,6 +206,17 @@ class History:
                 raise HistoryError(f"process {process} asked {asked!r}, got {event.get('f')!r}")
         else:
             raise HistoryError(f"type must be invoke, ok, fail or info, not {kind!r}")
+
+
+def check_time(time: object) -> None:
+    """Raises HistoryError for what is no whole number of 64 bits."""
+    if type(time) is not int or not -NEVER <= time <= NEVER:
+        raise HistoryError(f"time must be nanoseconds, not {time!r}")
+
+
+def packed(numbers: MutableSequence[int]) -> array[int]:
+    """(`array("q", numbers)` takes ten times as long.)"""
+    return array("q", pack(f"{len(numbers)}q", *numbers))
 
 
 def event_value(event: Mapping[str, Value]) -> Value:

@@ -38,6 +38,7 @@ def parse_history(data: bytes, format: str | None = None) -> History:
     history = reader(data)
     if not history.events:
         raise HistoryError("no operation in the file", line=1)
+    history.pack()
     return history
 
 
@@ -131,6 +132,8 @@ def add_usual(history: History, events: list[Any]) -> int:
         for event in events:
             process, kind, function, value, time = USUAL(event)
             if len(event) != USUAL_FIELDS or type(process) is not int:
+                break
+            if type(time) is not int or time > NEVER:
                 break
             if kind == "invoke" and process not in waiting:
                 if value == JUST_POLL:

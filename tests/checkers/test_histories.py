@@ -106,6 +106,7 @@ def multi_register_history() -> History:
 def test_edn_export_of_every_models_history_reads_back_as_the_same_history(name: str) -> None:
     for seed in range(4):
         history = HISTORIES[name](seed)
+        history.pack()
         again = parse_history(write_edn(history).encode(), "EDN")
         for column in fields(History):
             assert getattr(again, column.name) == getattr(history, column.name), column.name
@@ -200,3 +201,12 @@ def test_error_table_names_each_error_once_and_the_famous_ones_right() -> None:
     assert OUTCOME_OF_ERROR["REQUEST_TIMED_OUT"] is Outcome.INFO
     assert OUTCOME_OF_ERROR["NOT_ENOUGH_REPLICAS_AFTER_APPEND"] is Outcome.INFO
     assert OUTCOME_OF_ERROR["CONNECTION_REFUSED_BEFORE_SEND"] is Outcome.FAIL
+
+
+@pytest.mark.parametrize("time", ['"soon"', "1.5", "9223372036854775808", "null"])
+def test_a_time_that_is_no_whole_number_is_refused_with_its_line(time: str) -> None:
+    line = '{"index":%d,"time":%s,"process":0,"type":"%s","f":"send","value":[["send","x",1]]}\n'
+    good = line % (0, "7", "invoke")
+    for lines in (line % (0, time, "invoke"), good + line % (1, time, "ok")):
+        with pytest.raises(HistoryError, match=rf"line {lines.count(chr(10))}: time must be"):
+            parse_history(lines.encode(), "JSON lines")

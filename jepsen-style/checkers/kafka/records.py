@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from itertools import repeat
+from functools import cached_property
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 from ...history import History, HistoryError, Outcome
@@ -37,13 +39,15 @@ class KeyLog:
         """Value polled at an offset that holds another one, to the first such ok poll."""
         self.polls: list[tuple[int, list[int]]] = []
         """(ok operation, the offsets it polled, in the order of delivery)."""
-        self.sends: list[tuple[int, list[Hashable]]] = []
-        """(ok or indeterminate operation, the values it sent, in order)."""
+        self.senders: list[int] = []
+        """By send: the ok or indeterminate operation; those of one operation follow each other."""
+        self.sent_values: list[Hashable] = []
+        """By send: its value."""
         self.log_start = 0
         self.offsets: list[int] = []
         self.index_of: dict[int, int] = {}
-        self.more_sends = 0
-        """How many sends were not the first of their operation to this key."""
+        self.more_sends = False
+        """Whether an operation sent several values to this key."""
         self.plain = False
         """Each value was sent once and lies at one offset: the version order tells everything."""
         self.told = False
@@ -61,12 +65,14 @@ class KeyLog:
     def sent(self, operation: int, value: Hashable) -> None:
         """An operation that may have taken effect sent this value, after its others."""
         self.writer[value] = operation
-        sends = self.sends
-        if sends and sends[-1][0] == operation:
-            sends[-1][1].append(value)
-            self.more_sends += 1
-        else:
-            sends.append((operation, [value]))
+        self.senders.append(operation)
+        self.sent_values.append(value)
+
+    @cached_property
+    def sends(self) -> list[tuple[int, list[Hashable]]]:
+        """(ok or indeterminate operation, the values it sent, in order)."""
+        grouped = groupby(zip(self.senders, self.sent_values, strict=True), key=itemgetter(0))
+        return [(operation, [value for _, value in sends]) for operation, sends in grouped]
 
     def saw(self, offset: int, value: Hashable, operation: int) -> None:
         """Some client was told that this offset holds this value."""
@@ -86,7 +92,8 @@ class KeyLog:
         # A duplicate counts where it first appears, and `last_index` knows where it ends.
         for value, offsets in self.repeated.items():
             self.offset_of[value] = min(offsets)
-        sent = len(self.sends) + self.more_sends
+        sent = len(self.senders)
+        self.more_sends = len(set(self.senders)) < sent
         self.plain = not self.repeated and not self.conflicts and sent == len(self.writer)
         values = map(self.value_at.__getitem__, self.offsets)
         self.writers = list(map(self.writer.get, values, repeat(NOBODY)))
