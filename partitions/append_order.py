@@ -20,21 +20,20 @@ import asyncio
 from collections.abc import Callable
 
 from ..seam import Buffer
-from ..wire import ErrorCode
+from ..wire import ApiKey, ErrorCode
 from ..wire.records import BatchHeader, RecordsError, parse_header
 from .partition import Partition
 from .roles import Refused
 from .storage import NOT_ASKED, LeaderBatch, RecordsRejected, VerificationGuard
+from .transaction_errors import bumps_epochs, error_of_coordinator
 
 BeforeAppend = Callable[[Partition, BatchHeader, int], "asyncio.Future[ErrorCode] | None"]
 """(partition, the batch's header, version of the Produce request) -> None: append at once; else
-NONE once it may be appended, or why it may not. Called in the turn in which the request came."""
+NONE once it may be appended, or what the coordinator answered instead; `transaction_errors` decides
+what of it the producer is told. Called in the turn in which the request came."""
 
 Row = tuple[Partition, int]
 """Partition and producer id, -1 for all that have none."""
-
-FIRST_VERSION_WITH_EPOCH_BUMP = 12
-"""Of Produce: the client speaks the second protocol, and partitions are added for it."""
 
 CHECKS_AT_ONCE = 4
 """Batches checked beside the loop: each may hold unpacked what its client compressed."""
@@ -43,10 +42,11 @@ CHECKS_AT_ONCE = 4
 class Turn:
     """A batch's place in its row. `leave` must be called, whatever becomes of the batch."""
 
-    def __init__(self, order: AppendOrder, row: Row) -> None:
+    def __init__(self, order: AppendOrder, row: Row, version: int) -> None:
         loop = asyncio.get_running_loop()
         self._order = order
         self._row = row
+        self._version = version
         self._error = ErrorCode.NONE
         self._ahead: Turn | None = None
         self._awaited = 0
@@ -68,7 +68,7 @@ class Turn:
         if done.cancelled():
             self._error = ErrorCode.REQUEST_TIMED_OUT
         elif error := done.result():
-            self._error = error
+            self._error = error_of_coordinator(ApiKey.PRODUCE, self._version, error)
         self._awaited -= 1
         self.maybe_ready()
 
@@ -114,7 +114,7 @@ class AppendOrder:
         ahead = self._last.get(row)
         if guard is None and ahead is None and not takes_long:
             return None
-        turn = self._last[row] = Turn(self, row)
+        turn = self._last[row] = Turn(self, row, version)
         turn.guard = guard
         if ahead is not None:
             turn.stand_behind(ahead)
@@ -132,7 +132,7 @@ class AppendOrder:
             return None, None
         try:
             guard = partition.log.begin_verification(
-                header, supports_epoch_bump=version >= FIRST_VERSION_WITH_EPOCH_BUMP
+                header, supports_epoch_bump=bumps_epochs(ApiKey.PRODUCE, version)
             )
         except RecordsRejected as rejected:
             raise Refused(rejected.error) from None

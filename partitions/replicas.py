@@ -20,6 +20,7 @@ from ..metadata.image import NO_LEADER, ClusterImage, ImageChange, TopicImage
 from ..seam import Buffer, Clock, Disk, OnFatal, TaskScope, frozen
 from ..wire import ErrorCode
 from ..wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from ..wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from ..wire.messages.fetch import FetchRequest, FetchResponse
 from ..wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ..wire.messages.offset_for_leader_epoch import (
@@ -29,6 +30,7 @@ from ..wire.messages.offset_for_leader_epoch import (
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
 from .append_order import AppendOrder, BeforeAppend
 from .delete_records import delete_records
+from .describe_producers import describe_producers
 from .fetch import Fetches
 from .fetch_session import FetchSessions
 from .fetcher import Fetchers, LeaderFetcher
@@ -575,6 +577,9 @@ class Replicas:
         self, request: ListOffsetsRequest, version: int, *, from_replica: bool = False
     ) -> ListOffsetsResponse:
         return list_offsets(self, request, version, from_replica=from_replica)
+
+    def describe_producers(self, request: DescribeProducersRequest) -> DescribeProducersResponse:
+        return describe_producers(self, request)
 
     def offset_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, version: int

@@ -65,6 +65,7 @@ CLIENT_APIS: Mapping[ApiKey, Served] = _table(
     Served(ApiKey.OFFSET_DELETE, 0, 0, "offset_delete"),
     Served(ApiKey.DESCRIBE_QUORUM, 0, 2, "describe_quorum"),
     Served(ApiKey.DESCRIBE_CLUSTER, 0, 2, "describe_cluster"),
+    Served(ApiKey.DESCRIBE_PRODUCERS, 0, 0, "describe_producers"),
     Served(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, "consumer_group_heartbeat"),
     Served(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),
     Served(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, "list_config_resources"),

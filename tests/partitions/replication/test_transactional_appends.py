@@ -11,6 +11,7 @@ import pytest
 from logboat.jepsen_style.simulation import World
 from logboat.partitions.partition import Partition
 from logboat.wire import ErrorCode
+from logboat.wire.messages.describe_producers import DescribeProducersRequest
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.list_offsets import ListOffsetsRequest
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -182,6 +183,27 @@ def test_s17_a_refused_batch_is_not_appended_and_the_next_one_is_judged_alone(
     assert held(scene) == [b"p5-0"]
 
 
+def test_s19_what_the_coordinator_says_is_told_as_the_version_knows_it(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    coordinator = Coordinator(scene)
+    for number, (version, said, told) in enumerate(
+        (
+            (11, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
+            (11, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE),
+            (13, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS),
+            (11, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
+            (13, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
+        )
+    ):
+        asked = scene.begin(1, send(scene, data(PID, 0), version=version))
+        scene.settle()
+        scene.on(1, lambda number=number, said=said: coordinator.answer(number, said))  # type: ignore[misc]
+        scene.until(asked.done)
+        assert asked.result() is told
+    assert held(scene) == []
+
+
 def test_s17_a_batch_given_up_at_its_deadline_is_never_appended(world: World) -> None:
     scene = ReplicaScene(world)
     scene.create()
@@ -229,6 +251,55 @@ def test_s2_while_a_transaction_is_open_nobody_is_asked_again(world: World) -> N
     scene.begin(1, send(scene, data(PID, 2)))
     scene.settle()
     assert coordinator.asked == [(PID, 0), (PID, 2)]
+
+
+# S9: DescribeProducers.
+
+
+def described(scene: ReplicaScene, node_id: int) -> list[tuple[int, ...]]:
+    """(producer id, epoch, last sequence, coordinator epoch, open since) of each."""
+    request = DescribeProducersRequest(
+        topics=[DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])]
+    )
+    response = scene.on(node_id, lambda: scene.nodes[node_id].replicas.describe_producers(request))
+    answer = response.topics[0].partitions[0]
+    assert answer.error_code == ErrorCode.NONE
+    return [
+        (
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.last_sequence,
+            producer.coordinator_epoch,
+            producer.current_txn_start_offset,
+        )
+        for producer in answer.active_producers
+    ]
+
+
+def test_s9_any_replica_tells_its_producers_and_what_they_have_open(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    assert scene.call(1, send(scene, data(OTHER, 0, transactional=False))) is ErrorCode.NONE
+    assert scene.call(1, send(scene, data(PID, 0))) is ErrorCode.NONE
+    scene.settle()
+    for node_id in (1, 2):
+        assert described(scene, node_id) == [(PID, 0, 0, -1, 1), (OTHER, 0, 0, -1, -1)]
+    end(scene, PID, commit=True)
+    scene.settle()
+    for node_id in (1, 2):
+        assert described(scene, node_id) == [(PID, 0, 0, 1, -1), (OTHER, 0, 0, -1, -1)]
+
+
+def test_s9_producers_of_an_unknown_partition_are_not_told(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    request = DescribeProducersRequest(
+        topics=[DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0, 9])]
+    )
+    response = scene.on(1, lambda: scene.nodes[1].replicas.describe_producers(request))
+    known, unknown = response.topics[0].partitions
+    assert (known.error_code, known.active_producers) == (ErrorCode.NONE, [])
+    assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 # S20: expiry.
