@@ -104,13 +104,13 @@ def _producers(dice: Random, topics: Sequence[Topic]) -> tuple[Producers, ...]:
 
 
 def _churn(dice: Random, replication_factor: int, min_isr: int) -> tuple[Churn, ...]:
-    if dice.random() < 0.5:
+    if dice.random() < 0.6:
         return ()
     configs = {"min.insync.replicas": str(min_isr)}
     passing = Topic(PASSING_TOPIC, dice.choice((1, 3)), replication_factor, configs)
     altered = TOPIC if dice.random() < 0.5 else ""
     idempotent = dice.random() < 0.5
-    return (Churn(passing, topics=2, idempotent=idempotent, alter=altered),)
+    return (Churn(passing, dice.choice((1, 2)), idempotent, altered, interval_ms=400),)
 
 
 def _latency(dice: Random) -> tuple[int, int]:
