@@ -1,4 +1,4 @@
-"""API key 61: DescribeProducers, version 0 (KIP-664)."""
+"""API key 61: DescribeProducers, versions 0-0: who writes to a partition (KIP-664)."""
 
 from __future__ import annotations
 
