@@ -31,6 +31,8 @@ class RecordOut:
 
     record: Record
     timestamp_type: str
+    leader_epoch: int
+    """Of the batch it stands in."""
 
 
 @dataclass(slots=True)
@@ -40,6 +42,8 @@ class FetchedRecords:
     next_offset: int
     """Behind the last batch, whether or not it held records to show."""
     records: list[RecordOut] = field(default_factory=list)
+    last_epoch: int | None = None
+    """Leader epoch of the last batch; None when there was none."""
 
 
 def encode(records: Sequence[RecordIn], producer: Producer | None = None) -> bytearray:
@@ -71,8 +75,9 @@ def decode(data: Buffer, from_offset: int) -> FetchedRecords:
             for record in decode_records(batch.view, max_bytes=MAX_UNPACKED_BYTES):
                 unpacked += len(record.key or b"") + len(record.value or b"")
                 if record.offset >= from_offset:
-                    fetched.records.append(RecordOut(record, kind))
+                    fetched.records.append(RecordOut(record, kind, header.partition_leader_epoch))
         fetched.next_offset = max(fetched.next_offset, header.next_offset)
+        fetched.last_epoch = header.partition_leader_epoch
     return fetched
 
 

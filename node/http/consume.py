@@ -110,11 +110,6 @@ def _wanted(parameters: Mapping[str, str]) -> _Wanted:
     )
     if sum(name in parameters for name in ("offset", "tail", "timestamp")) > 1:
         raise ApiError(400, "offset, tail and timestamp exclude each other")
-    default = Encoding.named(parameters.get("format", Encoding.STRING), "format")
-    key, value, header = (
-        Encoding.named(parameters.get(name, default), name)
-        for name in ("key_encoding", "value_encoding", "header_encoding")
-    )
     return _Wanted(
         offset=query.whole_number(parameters, "offset", largest=_INT64_MAX),
         tail=query.whole_number(parameters, "tail", largest=LARGEST_TAIL),
@@ -122,8 +117,18 @@ def _wanted(parameters: Mapping[str, str]) -> _Wanted:
         max_bytes=query.whole_number(parameters, "max_bytes", largest=LARGEST_MAX_BYTES)
         or DEFAULT_MAX_BYTES,
         wait_ms=query.duration_ms(parameters, "wait", largest_ms=LONGEST_WAIT_MS),
-        encodings=OutEncodings(key, value, header),
+        encodings=out_encodings(parameters),
     )
+
+
+def out_encodings(parameters: Mapping[str, str]) -> OutEncodings:
+    """`format` is the default of all three."""
+    default = Encoding.named(parameters.get("format", Encoding.STRING), "format")
+    key, value, header = (
+        Encoding.named(parameters.get(name, default), name)
+        for name in ("key_encoding", "value_encoding", "header_encoding")
+    )
+    return OutEncodings(key, value, header)
 
 
 def _partition(request: web.Request) -> _Partition:

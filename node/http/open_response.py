@@ -23,15 +23,8 @@ class ClientGone(Exception):
 class OpenResponse:
     """Status 200 and a stream of pieces."""
 
-    def __init__(
-        self,
-        request: web.Request,
-        content_type: str,
-        *,
-        slow_reader_seconds: float = SLOW_READER_SECONDS,
-    ) -> None:
+    def __init__(self, request: web.Request, content_type: str) -> None:
         self._request = request
-        self._patience = slow_reader_seconds
         self.response = web.StreamResponse(
             headers={
                 "Content-Type": content_type,
@@ -47,18 +40,18 @@ class OpenResponse:
     async def send(self, piece: bytes) -> None:
         """Returns when the next piece may come. Raises ClientGone."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(SLOW_READER_SECONDS):
                 await self.response.write(piece)
         except TimeoutError:
             self.cut()
-            raise ClientGone(f"nothing was read for {self._patience:.0f} s") from None
+            raise ClientGone(f"nothing was read for {SLOW_READER_SECONDS:.0f} s") from None
         except OSError as error:
             raise ClientGone(str(error)) from error
 
     async def finish(self) -> None:
         """Raises ClientGone."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(SLOW_READER_SECONDS):
                 await self.response.write_eof()
         except TimeoutError:
             self.cut()

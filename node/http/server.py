@@ -8,7 +8,7 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, groups, health, metrics, produce, quorum, topics
+from . import consume, groups, health, metrics, produce, quorum, tail, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .confluent_errors import confluent_errors
@@ -18,6 +18,7 @@ from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
 from .leaders import LEADER_SECONDS, Leaders
 from .open_requests import OpenRequests
 from .ports import HttpNode
+from .tail_feed import Feeds
 
 MAX_CONNECTIONS = 2048
 KEEPALIVE_SECONDS = 75.0
@@ -42,6 +43,8 @@ def application(
     app[LEADERS] = Leaders(node, patience_seconds=leader_seconds)
     app[ADMISSION] = Admission()
     app[OPEN] = OpenRequests()
+    app[tail.FEEDS] = Feeds(node, app[LEADERS])
+    app.on_cleanup.append(_end_feeds)
     app.on_shutdown.append(_end_open_requests)
     app.add_routes(
         [
@@ -62,10 +65,15 @@ def application(
             web.post("/api/v1/groups/{group}/offsets:reset", groups.reset_offsets),
             web.post("/api/v1/topics/{topic}/records", produce.produce_records),
             web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
+            web.get("/api/v1/topics/{topic}/tail", tail.tail),
         ]
     )
     confluent_v2.install(app)
     return app
+
+
+async def _end_feeds(app: web.Application) -> None:
+    await app[tail.FEEDS].close()
 
 
 async def _end_open_requests(app: web.Application) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -109,6 +111,12 @@ class FakeNode:
         """Produce requests by partition."""
         self.logs: dict[tuple[str, int], bytes] = {}
         self.ends: dict[tuple[str, int], int] = {}
+        self.starts: dict[tuple[str, int], int] = {}
+        """Log start offsets, 0 where none is named."""
+        self.cuts: dict[tuple[str, int], tuple[int, int]] = {}
+        """(epoch, end offset) up to which a log that was cut agrees with its readers."""
+        self.moved = asyncio.Event()
+        """Set, and replaced, whenever something is appended."""
         self.quorum = RaftStatus(
             role=Role.LEADER,
             term=4,
@@ -155,13 +163,21 @@ class FakeNode:
         end = self.ends.get((topic, partition), 0)
         return LocalReplica("leader", end, 0, end)
 
-    def append(self, name: str, partition: int, batch: bytes | bytearray) -> int:
+    def append(
+        self, name: str, partition: int, batch: bytes | bytearray, *, leader_epoch: int = 0
+    ) -> int:
         base = self.ends.get((name, partition), 0)
         mutable = bytearray(batch)
-        assign_offsets(mutable, parse_header(mutable), base_offset=base, leader_epoch=0)
+        assign_offsets(mutable, parse_header(mutable), base_offset=base, leader_epoch=leader_epoch)
         self.logs[name, partition] = self.logs.get((name, partition), b"") + mutable
         self.ends[name, partition] = next(batches(mutable)).header.next_offset
+        self.wake()
         return base
+
+    def wake(self) -> None:
+        """Let waiting fetches look again."""
+        moved, self.moved = self.moved, asyncio.Event()
+        moved.set()
 
     def _ask(self, node_id: int) -> None:
         self.asked.append(node_id)
@@ -194,13 +210,21 @@ class FakeNode:
         name = request.topics[0].topic
         wanted = request.topics[0].partitions[0]
         where = (name, wanted.partition)
-        end = self.ends.get(where, 0)
+        if self.ends.get(where, 0) == wanted.fetch_offset and request.max_wait_ms:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.moved.wait(), request.max_wait_ms / 1000)
+        end, start = self.ends.get(where, 0), self.starts.get(where, 0)
         answer = FetchResponse.PartitionData(
-            partition_index=wanted.partition, high_watermark=end, log_start_offset=0
+            partition_index=wanted.partition, high_watermark=end, log_start_offset=start
         )
+        epoch, cut = self.cuts.get(where, (0, end))
         if where in self.errors:
             answer.error_code = self.errors[where]
-        elif wanted.fetch_offset > end:
+        elif self.current.topic_by_id(request.topics[0].topic_id) is None:
+            answer.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif wanted.last_fetched_epoch >= 0 and wanted.fetch_offset > cut:
+            answer.diverging_epoch = FetchResponse.EpochEndOffset(epoch=epoch, end_offset=cut)
+        elif not start <= wanted.fetch_offset <= end:
             answer.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         else:
             found = b"".join(
@@ -219,7 +243,8 @@ class FakeNode:
         name = request.topics[0].name
         wanted = request.topics[0].partitions[0]
         end = self.ends.get((name, wanted.partition_index), 0)
-        offset = {-1: end, -2: 0}.get(wanted.timestamp, -1)
+        start = self.starts.get((name, wanted.partition_index), 0)
+        offset = {-1: end, -2: start}.get(wanted.timestamp, -1)
         answer = ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=wanted.partition_index, offset=offset
         )
