@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -99,7 +100,11 @@ def reset(
     name: Name,
     to: Annotated[
         str,
-        typer.Option("--to", help="start, end, an offset, +N or -N from here, or @TIMESTAMP (ms)."),
+        typer.Option(
+            "--to",
+            help="start, end, an offset, +N or -N from here, @TIMESTAMP in ms, or @DATE[TTIME] "
+            "(UTC unless it says otherwise).",
+        ),
     ],
     topics: Annotated[
         list[str] | None,
@@ -174,14 +179,24 @@ def _destination(to: str) -> str | dict[str, int]:
     named = {"start": "earliest", "earliest": "earliest", "end": "latest", "latest": "latest"}
     if to in named:
         return named[to]
-    kind = {"@": "timestamp", "+": "shift", "-": "shift"}.get(to[:1], "offset")
-    digits = to[1:] if kind == "timestamp" else to
     try:
-        return {kind: int(digits)}
+        if to.startswith("@"):
+            return {"timestamp": _milliseconds(to[1:])}
+        return {"shift" if to[:1] in "+-" else "offset": int(to)}
     except ValueError:
         raise Failure(
             f"{to!r} is neither start, end, an offset, +N, -N nor @TIMESTAMP", ExitStatus.USAGE
         ) from None
+
+
+def _milliseconds(time: str) -> int:
+    """Raises ValueError."""
+    if time.isdecimal():
+        return int(time)
+    moment = datetime.fromisoformat(time)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
 
 
 def _shown(number: int | None) -> str:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from logboat.client.cli import app
 from logboat.client.failure import ExitStatus
+from logboat.client.node_api import NodeApi
 from logboat.node.http.server import application
 from logboat.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from logboat.wire.messages.offset_commit import OffsetCommitRequest
@@ -224,6 +225,21 @@ async def test_the_command_line_shows_lists_lag_and_members(http: Http, node: Gr
     assert described[2].split()[-1] == "orders:0,1"
 
 
+@pytest.mark.parametrize("to", ["@5", "@1970-01-01T00:00:00.005", "@1970-01-01T01:00:00.005+01:00"])
+async def test_the_command_line_takes_times_in_milliseconds_and_in_words(
+    monkeypatch: pytest.MonkeyPatch, http: Http, to: str
+) -> None:
+    asked: list[Any] = []
+
+    def call(api: NodeApi, method: str, path: str, body: Any = None) -> Any:
+        asked.append(body["to"])
+        return {"partitions": []}
+
+    monkeypatch.setattr(NodeApi, "call", call)
+    await logboat(http, "group", "reset", "g", "--to", to)
+    assert asked == [{"timestamp": 5}]
+
+
 async def test_the_command_line_resets_only_when_told_to_execute(http: Http) -> None:
     shown = await logboat(http, "group", "reset", "g", "--to", "+1", "--topic", "orders:0")
     assert shown.stdout.splitlines()[1].split() == ["orders", "0", "4", "5"]
@@ -231,7 +247,8 @@ async def test_the_command_line_resets_only_when_told_to_execute(http: Http) -> 
     done = await logboat(http, "group", "reset", "g", "--to", "end", "--execute")
     assert done.exit_code == 0
     assert (await get(http, "/api/v1/groups/g/lag"))["total_lag"] == 0
-    wrong = await logboat(http, "group", "reset", "g", "--to", "soon")
-    assert wrong.exit_code == ExitStatus.USAGE
+    for nonsense in ("soon", "@soon", "+", "", "@2026-13-01"):
+        wrong = await logboat(http, "group", "reset", "g", "--to", nonsense)
+        assert wrong.exit_code == ExitStatus.USAGE
     assert (await logboat(http, "group", "delete", "g")).exit_code == 0
     assert (await logboat(http, "group", "describe", "g")).exit_code == ExitStatus.FAILED
