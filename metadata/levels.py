@@ -17,5 +17,12 @@ LATEST_LEVEL = 1
 """The newest level that this release can apply."""
 
 
+TRANSACTION_FEATURE = "transaction.version"
+"""Kafka's: which protocol of transactions clients speak (KIP-890). At level 0 it is absent from the
+image. Nobody sets it as long as transactions are not built."""
+
+LATEST_TRANSACTION_LEVEL = 2
+
+
 def level_of(image: ClusterImage) -> int:
     return image.features[VERSION_FEATURE]

@@ -14,7 +14,12 @@ from ..commands import (
     PinVoterDirectory,
 )
 from ..image import ClusterImage
-from ..levels import LATEST_LEVEL, VERSION_FEATURE
+from ..levels import (
+    LATEST_LEVEL,
+    LATEST_TRANSACTION_LEVEL,
+    TRANSACTION_FEATURE,
+    VERSION_FEATURE,
+)
 from ..results import Result, refuse
 from .incarnations import stale_incarnation
 
@@ -71,6 +76,8 @@ def feature_level(image: ClusterImage, index: int, command: FeatureLevel) -> App
 
     That every voter supports it is checked before the command is made: a voter is a broker here.
     """
+    if command.name == TRANSACTION_FEATURE:
+        return _transaction_level(image, command.level)
     if command.name != VERSION_FEATURE:
         return image, refuse(
             ErrorCode.INVALID_UPDATE_VERSION, f"there is no feature {command.name!r}"
@@ -90,6 +97,18 @@ def feature_level(image: ClusterImage, index: int, command: FeatureLevel) -> App
             )
     features = {**image.features, VERSION_FEATURE: command.level}
     return replace(image, features=MappingProxyType(features)), Result()
+
+
+def _transaction_level(image: ClusterImage, level: int) -> Applied:
+    """May go down, too: the level is what clients are to speak, and every node speaks all."""
+    if not 0 <= level <= LATEST_TRANSACTION_LEVEL:
+        return image, refuse(
+            ErrorCode.INVALID_UPDATE_VERSION, f"{TRANSACTION_FEATURE} has no level {level}"
+        )
+    features = {**image.features, TRANSACTION_FEATURE: level}
+    if level == 0:
+        del features[TRANSACTION_FEATURE]
+    return replace(image, features=MappingProxyType(dict(sorted(features.items())))), Result()
 
 
 def digest(image: ClusterImage, index: int, command: Digest) -> Applied:

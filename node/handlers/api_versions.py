@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from ...metadata.image import ClusterImage
+from ...metadata.levels import TRANSACTION_FEATURE
 from ...wire import ApiKey, ErrorCode
 from ...wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..served import Call
@@ -71,8 +73,24 @@ def handle(
                 max_version_level=METADATA_VERSION,
                 min_version_level=METADATA_VERSION,
             ),
+            *_finalized_transactions(services.image),
         ],
     )
+
+
+def _finalized_transactions(
+    image: ClusterImage,
+) -> list[ApiVersionsResponse.FinalizedFeatureKey]:
+    """Clients read from it which protocol of transactions to speak, and look again when the epoch
+    has grown. The range that is supported is told once transactions are built."""
+    level = image.features.get(TRANSACTION_FEATURE)
+    if level is None:
+        return []
+    return [
+        ApiVersionsResponse.FinalizedFeatureKey(
+            name=TRANSACTION_FEATURE, max_version_level=level, min_version_level=level
+        )
+    ]
 
 
 def _check(services: Services, request: ApiVersionsRequest, version: int) -> ErrorCode:

@@ -12,7 +12,8 @@ from logboat.metadata.commands import (
     NewController,
     PinVoterDirectory,
 )
-from logboat.metadata.levels import VERSION_FEATURE
+from logboat.metadata.levels import TRANSACTION_FEATURE, VERSION_FEATURE
+from logboat.metadata.snapshot import decode_snapshot, encode_snapshot
 from logboat.wire import ErrorCode
 from tests.metadata.cluster_builder import Cluster
 
@@ -82,3 +83,20 @@ def test_a2_level_rises_only_as_far_as_this_release_knows_it() -> None:
     for name, level in ((VERSION_FEATURE, 2), (VERSION_FEATURE, 0), ("other", 1)):
         assert cluster.apply(FeatureLevel(cluster.epoch, name, level)).refused
     assert cluster.image.features[VERSION_FEATURE] == 1
+
+
+def test_s16_the_level_of_transactions_is_a_feature_of_the_image() -> None:
+    """Absent at level 0, kept by snapshots, and every change is told by a larger epoch."""
+    cluster = Cluster()
+    epochs = [cluster.image.index]
+    for level in (1, 2, 1):
+        cluster.must(FeatureLevel(cluster.epoch, TRANSACTION_FEATURE, level))
+        epochs.append(cluster.image.index)
+        again = decode_snapshot(encode_snapshot(cluster.image))
+        assert again.features[TRANSACTION_FEATURE] == level
+        assert again.features[VERSION_FEATURE] == 1
+    assert epochs == sorted(set(epochs))
+    for level in (-1, 3):
+        assert cluster.apply(FeatureLevel(cluster.epoch, TRANSACTION_FEATURE, level)).refused
+    cluster.must(FeatureLevel(cluster.epoch, TRANSACTION_FEATURE, 0))
+    assert TRANSACTION_FEATURE not in cluster.image.features

@@ -86,6 +86,20 @@ async def test_api_versions_shows_what_is_served_and_produce_from_0() -> None:
     assert shown == served
 
 
+@pytest.mark.parametrize("level", [0, 2])
+async def test_s16_api_versions_shows_the_level_of_transactions_and_the_images_epoch(
+    level: int,
+) -> None:
+    around = services()
+    features = {} if level == 0 else {"transaction.version": level}
+    around.image = replace(around.image, features=features, index=41)
+    async with listening(APIS, around) as (port, _), await WireClient.connect(port) as client:
+        response = await client.ask(SOFTWARE, 4, ApiVersionsResponse)
+    assert response.finalized_features_epoch == 41
+    shown = {row.name: row.max_version_level for row in response.finalized_features}
+    assert shown.get("transaction.version", 0) == level
+
+
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
