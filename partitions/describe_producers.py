@@ -11,7 +11,7 @@ from .fetch import PartitionFinder
 from .roles import Refused
 from .storage import ProducerStates
 
-PartitionAnswer = DescribeProducersResponse.PartitionResponse
+PartitionAnswer = DescribeProducersResponse.TopicResponse.PartitionResponse
 
 
 def describe_producers(
@@ -38,9 +38,9 @@ def _answer(finder: PartitionFinder, topic: str, number: int) -> PartitionAnswer
     return PartitionAnswer(partition_index=number, active_producers=_active(producers))
 
 
-def _active(producers: ProducerStates) -> list[DescribeProducersResponse.ProducerState]:
+def _active(producers: ProducerStates) -> list[PartitionAnswer.ProducerState]:
     return [
-        DescribeProducersResponse.ProducerState(
+        PartitionAnswer.ProducerState(
             producer_id=producer_id,
             producer_epoch=entry.producer_epoch,
             last_sequence=entry.last_sequence,
