@@ -1,6 +1,111 @@
-"""What users touch: the `logboat` command line and, later, the HTTP client library.
+"""What users touch: the `logboat` command line and the HTTP client library.
 
 This part talks HTTP and starts `python -m logboat.node` as processes; it imports nothing of the
 node, so that `logboat --help` costs an interpreter and typer, and a client never drags in a
 broker. It is no node either: time, processes and files are the machine's own here, not the seam's.
+
+    from logboat.client import Client
+
+loads aiohttp; `import logboat.client` alone does not, for the command line's sake.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .library.client import Client
+    from .library.codecs import Bytes, Json, Text
+    from .library.consumer import Assigned, Consumer, ConsumerState, Health, Lost, Revoked
+    from .library.errors import (
+        ClientError,
+        Closed,
+        DeadlineExceeded,
+        DecodeFailed,
+        ForkedProcess,
+        GroupLost,
+        NotDelivered,
+        NotEnoughReplicas,
+        OutcomeUnknown,
+        PartitionRevoked,
+        RecordTooLarge,
+        Refused,
+        TopicNotFound,
+        Unreachable,
+    )
+    from .library.producer import CloseReport, Producer, ProducerStats
+    from .library.records import Record, RecordMetadata, TopicPartition
+    from .library.sync_client import SyncClient
+    from .library.tail import Gap, Tail
+
+_MODULES = {
+    "client": ("Client",),
+    "codecs": ("Bytes", "Json", "Text"),
+    "consumer": ("Assigned", "Consumer", "ConsumerState", "Health", "Lost", "Revoked"),
+    "errors": (
+        "ClientError",
+        "Closed",
+        "DeadlineExceeded",
+        "DecodeFailed",
+        "ForkedProcess",
+        "GroupLost",
+        "NotDelivered",
+        "NotEnoughReplicas",
+        "OutcomeUnknown",
+        "PartitionRevoked",
+        "RecordTooLarge",
+        "Refused",
+        "TopicNotFound",
+        "Unreachable",
+    ),
+    "producer": ("CloseReport", "Producer", "ProducerStats"),
+    "records": ("Record", "RecordMetadata", "TopicPartition"),
+    "sync_client": ("SyncClient",),
+    "tail": ("Gap", "Tail"),
+}
+_WHERE = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".library.{module}", __name__), name)
+
+
+__all__ = [
+    "Assigned",
+    "Bytes",
+    "Client",
+    "ClientError",
+    "CloseReport",
+    "Closed",
+    "Consumer",
+    "ConsumerState",
+    "DeadlineExceeded",
+    "DecodeFailed",
+    "ForkedProcess",
+    "Gap",
+    "GroupLost",
+    "Health",
+    "Json",
+    "Lost",
+    "NotDelivered",
+    "NotEnoughReplicas",
+    "OutcomeUnknown",
+    "PartitionRevoked",
+    "Producer",
+    "ProducerStats",
+    "Record",
+    "RecordMetadata",
+    "RecordTooLarge",
+    "Refused",
+    "Revoked",
+    "SyncClient",
+    "Tail",
+    "Text",
+    "TopicNotFound",
+    "TopicPartition",
+    "Unreachable",
+]

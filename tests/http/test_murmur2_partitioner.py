@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from logboat.node.http.partitioner import Partitioner, murmur2
+from logboat.node.http.partitioner import Partitioner
+from logboat.seam.murmur2 import murmur2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""A private event loop in a thread, for programs that have none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from .errors import Closed
+
+T = TypeVar("T")
+
+STOP_SECONDS = 5.0
+
+
+class LoopThread:
+    """Between `start` and `stop`. Who waits here hears Ctrl-C: what it waited for is cancelled."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        started = threading.Event()
+
+        def run() -> None:
+            with asyncio.Runner() as runner:
+                self._loop = runner.get_loop()
+                self._loop.call_soon(started.set)
+                with suppress(asyncio.CancelledError):
+                    runner.run(self._until_stopped())
+
+        self._stopped: asyncio.Event | None = None
+        self._thread = threading.Thread(target=run, name="logboat client", daemon=True)
+        self._thread.start()
+        started.wait()
+
+    async def _until_stopped(self) -> None:
+        self._stopped = asyncio.Event()
+        await self._stopped.wait()
+
+    def stop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and self._thread is not None:
+            loop.call_soon_threadsafe(self._set_stopped)
+            self._thread.join(STOP_SECONDS)
+
+    def _set_stopped(self) -> None:
+        if self._stopped is not None:
+            self._stopped.set()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What `work` returns or raises. Raises Closed."""
+        if self._loop is None:
+            work.close()
+            raise Closed("the client is not open", hint="use it inside `with SyncClient(...)`")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, found: AsyncIterator[T]) -> Iterator[T]:
+        """Its items, one by one; leaving the loop early ends it, too."""
+
+        async def step() -> T:
+            return await anext(found)
+
+        async def end() -> None:
+            close = getattr(found, "aclose", None)
+            if close is not None:
+                await close()
+
+        try:
+            while True:
+                try:
+                    item = self.run(step())
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            if self._loop is not None:
+                self.run(end())

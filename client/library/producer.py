@@ -1,0 +1,289 @@
+"""`async with client.producer() as p`: records in, places out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Literal, Self, TypeVar
+
+from ...seam.murmur2 import partition_of_key
+from .batches import Pending, size_of
+from .codecs import Codec, Coded
+from .deadline import Deadline
+from .errors import Closed, NotDelivered
+from .identities import Identities
+from .lane import Lane
+from .records import Headers, RecordMetadata, TopicPartition
+from .room import Room
+from .topics import Topics
+from .transport import Transport
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Acks = Literal["all", "1"]
+
+FAILURES_KEPT = 1_000
+MOST_AHEAD = 10_000
+"""Records of `send_all` that are taken before the first of them is decided."""
+
+
+@dataclass(slots=True)
+class ProducerStats:
+    """Since the producer was made."""
+
+    delivered: int = 0
+    delivered_bytes: int = 0
+    failed: int = 0
+    """Refused, or not known to be written; each was told to whoever waits for it."""
+    waiting: int = 0
+    """Taken and not decided yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReport:
+    """What `close` has to say."""
+
+    delivered: int
+    undelivered: int
+    """Given up when its time was over."""
+    unseen: tuple[BaseException, ...] = ()
+    """Failures before that which nobody has looked at; the newest, if there are very many."""
+
+
+class Producer(Generic[K, V]):
+    """Batches by partition; bounded by bytes; ordered within a partition.
+
+    * `send` waits for the place of a record; `enqueue` only for room in the buffer, and gives a
+      future; `send_all` takes any number with bounded memory.
+    * Every record is decided within `delivery_timeout` seconds.
+    * With `idempotent` a record whose answer was lost is sent again and stands in the log once.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        key: Codec[K],
+        value: Codec[V],
+        acks: Acks = "all",
+        idempotent: bool = True,
+        linger: float = 0.005,
+        delivery_timeout: float = 30.0,
+        max_batch_bytes: int = 256 << 10,
+        buffer_bytes: int = 32 << 20,
+    ) -> None:
+        self.stats = ProducerStats()
+        self._transport = transport
+        self._topics = Topics(transport)
+        self._key = Coded(key)
+        self._value = Coded(value)
+        self._acks = acks
+        self._identities = Identities(transport) if idempotent else None
+        self._linger = linger
+        self._delivery_timeout = delivery_timeout
+        self._max_batch_bytes = max_batch_bytes
+        self._room = Room(buffer_bytes)
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._running: dict[TopicPartition, asyncio.Task[None]] = {}
+        self._sticky: dict[str, int] = {}
+        self._failed: deque[asyncio.Future[RecordMetadata]] = deque(maxlen=FAILURES_KEPT)
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        """Leaving in good order waits for all records, and raises NotDelivered for those that were
+        not written where nobody has looked at the future. Leaving by an exception does not wait."""
+        report = await self.close(self._delivery_timeout if kind is None else 0.0)
+        if kind is None and (report.undelivered or report.unseen):
+            count = report.undelivered + len(report.unseen)
+            raise NotDelivered(count, report.unseen)
+
+    # Sending.
+
+    async def send(
+        self,
+        topic: str,
+        value: V | None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> RecordMetadata:
+        """The record's place, once as many replicas have it as `acks` asks for.
+
+        Raises TypeError or ValueError for what the codec cannot say, TopicNotFound,
+        NotEnoughReplicas, RecordTooLarge and other Refused (not written), DeadlineExceeded (not
+        written), OutcomeUnknown (perhaps written), Closed.
+        """
+        record, lane = await self._take(topic, value, key, partition, headers, timestamp)
+        lane.hurry()
+        return await record.placed
+
+    async def enqueue(
+        self,
+        topic: str,
+        value: V | None,
+        *,
+        key: K | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Waits for room in the buffer only; the future ends as `send` would."""
+        record, _ = await self._take(topic, value, key, partition, headers, timestamp)
+        return record.placed
+
+    async def send_all(
+        self, topic: str, values: Iterable[V | None] | AsyncIterable[V | None]
+    ) -> AsyncIterator[RecordMetadata]:
+        """The places of all these values, in their order. No more are taken than the buffer holds.
+
+        Raises as `send`; what was taken before goes on.
+        """
+        waiting: deque[asyncio.Future[RecordMetadata]] = deque()
+        async for value in _each(values):
+            waiting.append(await self.enqueue(topic, value))
+            while waiting and (waiting[0].done() or len(waiting) > MOST_AHEAD):
+                yield await waiting.popleft()
+        self._hurry()
+        while waiting:
+            yield await waiting.popleft()
+
+    async def flush(self) -> None:
+        """Return when everything that was taken so far is decided."""
+        self._hurry()
+        waiting = [task for task in self._running.values() if not task.done()]
+        if waiting:
+            await asyncio.wait(waiting)
+
+    async def close(self, within: float = 30.0) -> CloseReport:
+        """Takes no more, waits `within` seconds at most, gives up what is left, and returns.
+
+        What is given up may have been written, if it was on its way: its future says which.
+        """
+        self._closed = True
+        self._hurry()
+        running = [task for task in self._running.values() if not task.done()]
+        if running and within > 0:
+            await asyncio.wait(running, timeout=within)
+        undelivered = self.stats.waiting
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for lane in self._lanes.values():
+            lane.give_up()
+        return CloseReport(self.stats.delivered, undelivered, tuple(self._unseen()))
+
+    # Within.
+
+    async def _take(
+        self,
+        topic: str,
+        value: V | None,
+        key: K | None,
+        partition: int | None,
+        headers: Headers,
+        timestamp: int | None,
+    ) -> tuple[Pending, Lane]:
+        if self._closed:
+            raise Closed("this producer is closed")
+        key_bytes, value_bytes = self._key.encode(key), self._value.encode(value)
+        deadline = Deadline.after(self._delivery_timeout)
+        if partition is None:
+            count = self._topics.known(topic) or await self._topics.partitions(topic, deadline)
+            partition = self._partition_for(topic, key_bytes, count)
+        size = size_of(key_bytes, value_bytes, headers)
+        if not self._room.try_take(size):
+            self._hurry()
+            await self._room.take(size, deadline)
+        if self._closed:
+            self._room.give_back(size)
+            raise Closed("this producer was closed meanwhile")
+        record = Pending(
+            key_bytes,
+            value_bytes,
+            headers,
+            int(time.time() * 1000) if timestamp is None else timestamp,
+            size,
+            deadline.at,
+            asyncio.get_running_loop().create_future(),
+        )
+        self.stats.waiting += 1
+        lane = self._lane(TopicPartition(topic, partition))
+        lane.add(record)
+        return record, lane
+
+    def _partition_for(self, topic: str, key: bytes | None, count: int) -> int:
+        """Keys by hash, as Java's clients do. Records without a key stay together until their batch
+        is full, and then go elsewhere (KIP-480)."""
+        if key is not None:
+            return partition_of_key(key, count)
+        sticky = self._sticky.get(topic)
+        lane = None if sticky is None else self._lanes.get(TopicPartition(topic, sticky))
+        if sticky is None or sticky >= count or (lane is not None and lane.queue.full):
+            sticky = self._sticky[topic] = self._transport.rng.randrange(count)
+        return sticky
+
+    def _lane(self, place: TopicPartition) -> Lane:
+        lane = self._lanes.get(place)
+        if lane is None:
+            lane = self._lanes[place] = Lane(
+                place,
+                self._transport,
+                self._topics,
+                self._identities,
+                acks=self._acks,
+                linger=self._linger,
+                max_batch_bytes=self._max_batch_bytes,
+                settled=self._on_settled,
+            )
+        running = self._running.get(place)
+        if running is None or running.done():
+            self._running[place] = asyncio.create_task(lane.run(), name=f"write to {place}")
+        return lane
+
+    def _hurry(self) -> None:
+        for lane in self._lanes.values():
+            if lane.queue:
+                lane.hurry()
+
+    def _on_settled(self, record: Pending, error: BaseException | None) -> None:
+        self._room.give_back(record.size)
+        self.stats.waiting -= 1
+        if error is None:
+            self.stats.delivered += 1
+            self.stats.delivered_bytes += record.size
+            return
+        self.stats.failed += 1
+        if not record.placed.done():
+            record.placed.set_exception(error)
+            self._failed.append(record.placed)
+
+    def _unseen(self) -> list[BaseException]:
+        """Failures that nobody has asked their future for: what asyncio itself would log."""
+        unseen = []
+        for placed in self._failed:
+            if getattr(placed, "_log_traceback", False):
+                error = placed.exception()
+                if error is not None:
+                    unseen.append(error)
+        return unseen
+
+
+async def _each(values: Iterable[V] | AsyncIterable[V]) -> AsyncIterator[V]:
+    if isinstance(values, AsyncIterable):
+        async for value in values:
+            yield value
+    else:
+        for value in values:
+            yield value
