@@ -306,8 +306,11 @@ class LogDirectory:
 
     async def set_stray(self, stored: StoredLog) -> None:
         """A folder that is no longer assigned to this node is renamed to `<name>.<topic id>-stray`
-        and kept for a person to look at."""
-        self._stored.pop(stored.key, None)
+        and kept for a person to look at. Nothing happens when another life of the topic has taken
+        its name meanwhile: then it is gone."""
+        if self._stored.get(stored.key) != stored:
+            return
+        del self._stored[stored.key]
         log = self._logs.pop(stored.key, None)
         await self._forget(stored.key)
         if log is not None:

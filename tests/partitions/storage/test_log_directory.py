@@ -253,6 +253,21 @@ async def test_a_stray_log_is_kept_under_another_name() -> None:
     await directory.close()
 
 
+async def test_a_stray_log_whose_name_another_life_has_taken_is_gone_already() -> None:
+    disk = MemoryDisk()
+    directory = await open_directory(disk)
+    await directory.create_log("topic", 0, TOPIC_ID, SMALL)
+    (stored,) = directory.stored_logs()
+    other = UUID(int=TOPIC_ID.int + 1)
+    await filled(await directory.create_log("topic", 0, other, SMALL), 3)
+    await directory.set_stray(stored)
+    assert [stored.topic_id for stored in directory.stored_logs()] == [other]
+    await directory.delete_log("topic", 0)
+    await directory.set_stray(stored)
+    assert directory.stored_logs() == []
+    await directory.close()
+
+
 async def test_names_of_deleted_folders_stay_legal() -> None:
     disk = MemoryDisk()
     directory = await open_directory(disk)
