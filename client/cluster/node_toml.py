@@ -65,6 +65,9 @@ LOCAL_TIMES: Mapping[str, Value] = {
     "group.initial.rebalance.delay.ms": 0,
     "group.consumer.heartbeat.interval.ms": 2_000,
     "group.consumer.session.timeout.ms": 10_000,
+    # What single groups may ask for, too.
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.min.session.timeout.ms": 1_000,
 }
 
 
