@@ -39,6 +39,7 @@ from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
 from ..handlers.describe_configs import described
 from ..loop_lag import LagSummary, LoopLag
+from ..producer_ids import NoProducerId
 from ..services import Services
 from .forwarding import Forwarder
 from .ports import AnswerLost, LocalReplica, Unreachable
@@ -222,6 +223,12 @@ class NodeForHttp:
         answer: Callable[[Message, int], Awaitable[Message]]
         answer = getattr(self._groups, api_key.name.lower())
         return await _in_time(answer(request, _newest(api_key)), deadline)
+
+    async def new_producer_id(self, deadline: float) -> int:
+        try:
+            return await self._services.producer_ids.next_id(deadline)
+        except NoProducerId as error:
+            raise Unreachable(str(error)) from error
 
     async def create_offsets_topic(self, deadline: float) -> None:
         await self._services.topic_creation.create([OFFSETS_TOPIC], deadline)

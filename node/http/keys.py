@@ -7,6 +7,7 @@ from random import Random
 from aiohttp import web
 
 from .admission import Admission
+from .idempotency import IdempotencyKeys
 from .leaders import Leaders
 from .open_requests import OpenRequests
 from .ports import HttpNode
@@ -15,4 +16,5 @@ LEADERS = web.AppKey("leaders", Leaders)
 NODE = web.AppKey("node", HttpNode)
 RNG = web.AppKey("rng", Random)
 ADMISSION = web.AppKey("admission", Admission)
+IDEMPOTENCY = web.AppKey("idempotency", IdempotencyKeys)
 OPEN = web.AppKey("open", OpenRequests)

@@ -90,6 +90,10 @@ class HttpNode(Protocol):
         """As a consumer: nothing above the high watermark."""
         ...
 
+    async def new_producer_id(self, deadline: float) -> int:
+        """Unique for ever. Raises Unreachable when none could be had."""
+        ...
+
     async def list_offsets(
         self, node_id: int, request: ListOffsetsRequest, deadline: float
     ) -> ListOffsetsResponse: ...

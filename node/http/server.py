@@ -8,13 +8,14 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, groups, health, metrics, produce, quorum, tail, topics
+from . import consume, groups, health, metrics, produce, producers, quorum, tail, topics
 from .admission import Admission
 from .bodies import max_body_bytes
 from .confluent_errors import confluent_errors
 from .confluent_v2 import routes as confluent_v2
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
-from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
+from .idempotency import IdempotencyKeys
+from .keys import ADMISSION, IDEMPOTENCY, LEADERS, NODE, OPEN, RNG
 from .leaders import LEADER_SECONDS, Leaders
 from .open_requests import OpenRequests
 from .ports import HttpNode
@@ -42,6 +43,7 @@ def application(
     app[RNG] = rng
     app[LEADERS] = Leaders(node, patience_seconds=leader_seconds)
     app[ADMISSION] = Admission()
+    app[IDEMPOTENCY] = IdempotencyKeys()
     app[OPEN] = OpenRequests()
     app[tail.FEEDS] = Feeds(node, app[LEADERS])
     app.on_cleanup.append(_end_feeds)
@@ -66,6 +68,7 @@ def application(
             web.post("/api/v1/topics/{topic}/records", produce.produce_records),
             web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
             web.get("/api/v1/topics/{topic}/tail", tail.tail),
+            web.post("/api/v1/producers", producers.create_producer),
         ]
     )
     confluent_v2.install(app)

@@ -49,7 +49,13 @@ Outcome = Written | ApiError
 
 def assigned(topic: TopicImage, records: Sequence[RecordIn], rng: Random) -> dict[int, list[int]]:
     """Positions of the records by partition. Raises ApiError 404."""
-    partitioner = Partitioner.of(topic, rng)
+    return assigned_by(Partitioner.of(topic, rng), topic, records)
+
+
+def assigned_by(
+    partitioner: Partitioner, topic: TopicImage, records: Sequence[RecordIn]
+) -> dict[int, list[int]]:
+    """As `assigned`, where the partitioner says."""
     by_partition: dict[int, list[int]] = {}
     for position, record in enumerate(records):
         by_partition.setdefault(partition_of(topic, record, partitioner), []).append(position)

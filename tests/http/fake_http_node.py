@@ -106,6 +106,7 @@ class FakeNode:
         self.silent: set[int] = set()
         self.slow_to_lead: dict[tuple[str, int], int] = {}
         """How often the leader of a partition still says that it does not lead."""
+        self.producer_ids = 1000
         self.asked: list[int] = []
         self.produced: Counter[tuple[str, int]] = Counter()
         """Produce requests by partition."""
@@ -115,6 +116,10 @@ class FakeNode:
         """Log start offsets, 0 where none is named."""
         self.cuts: dict[tuple[str, int], tuple[int, int]] = {}
         """(epoch, end offset) up to which a log that was cut agrees with its readers."""
+        self.sequences: dict[tuple[str, int, int, int], int] = {}
+        """Base offsets of idempotent batches: (topic, partition, producer id, base sequence)."""
+        self.lose_answers = 0
+        """How many produce requests are carried out without an answer."""
         self.moved = asyncio.Event()
         """Set, and replaced, whenever something is appended."""
         self.quorum = RaftStatus(
@@ -174,6 +179,15 @@ class FakeNode:
         self.wake()
         return base
 
+    def _append_once(self, name: str, partition: int, batch: bytes | bytearray) -> int:
+        header = parse_header(batch)
+        if header.producer_id < 0:
+            return self.append(name, partition, batch)
+        identity = (name, partition, header.producer_id, header.base_sequence)
+        if identity not in self.sequences:
+            self.sequences[identity] = self.append(name, partition, batch)
+        return self.sequences[identity]
+
     def wake(self) -> None:
         """Let waiting fetches look again."""
         moved, self.moved = self.moved, asyncio.Event()
@@ -200,8 +214,11 @@ class FakeNode:
                 answer.error_code = self.errors[name, data.index]
             else:
                 assert isinstance(data.records, bytes | bytearray)
-                answer.base_offset = self.append(name, data.index, data.records)
+                answer.base_offset = self._append_once(name, data.index, data.records)
             answers.append(answer)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise AnswerLost
         topics = [ProduceResponse.TopicProduceResponse(name=name, partition_responses=answers)]
         return ProduceResponse(responses=topics)
 
@@ -254,6 +271,11 @@ class FakeNode:
             answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         topics = [ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=[answer])]
         return ListOffsetsResponse(topics=topics)
+
+    async def new_producer_id(self, deadline: float) -> int:
+        self._ask(0)
+        self.producer_ids += 1
+        return self.producer_ids
 
     async def create_topics(
         self, request: CreateTopicsRequest, deadline: float
