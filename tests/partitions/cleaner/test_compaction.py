@@ -155,24 +155,6 @@ async def test_a_batch_keeps_its_offsets_sequences_epoch_and_codec(codec: Compre
     await scene.close()
 
 
-@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
-async def test_headers_come_through_byte_for_byte(codec: Compression) -> None:
-    """Case P15: order, duplicates, null and empty values, names that are no text."""
-    scene = await Scene.begin(LARGE)
-    headers = [("x", b"1"), ("x", b"2"), ("", b"e"), ("n", None), ("z", b""), ("ключ", b"\x00\xff")]
-    kept = Record(key=b"a", value=b"1", headers=headers, timestamp=5)
-    many = Record(key=b"b", value=b"", headers=[("h", b"%d" % n) for n in range(2000)], timestamp=5)
-    gone = Record(key=b"c", value=b"old", timestamp=5)
-    scene.append(encode_batch([gone, kept, many], compression=codec))
-    scene.put(("c", "new"))
-    assert await cleaned(scene)
-    found = scene.records()
-    assert list(found[0].headers) == headers
-    assert list(found[1].headers) == list(many.headers)
-    assert found[1].value == b""
-    await scene.close()
-
-
 async def test_a_record_without_a_key_goes() -> None:
     """It was written before the topic was compacted."""
     scene = await Scene.begin(LARGE)
