@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from .cluster_scope.command import SCOPE as CLUSTER
 from .raft_scope.command import SCOPE as RAFT
+from .schedule import Coverage
 from .simulation.scope import Scope, SeedPlan, SeedResult
 
 SCOPES: Mapping[str, Scope] = {scope.name: scope for scope in (RAFT, CLUSTER)}
@@ -27,6 +28,9 @@ def simulate(arguments: Sequence[str]) -> int:
     parser = _scope_parser(add_help=True)
     parser.add_argument("--seeds", type=_seeds, metavar="A:B", help="half open")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--matrix", action="store_true", help="print what was tried: fault x role x phase"
+    )
     scope.add_options(parser)
     options = parser.parse_args(arguments)
     if options.scope is None:
@@ -40,8 +44,17 @@ def simulate(arguments: Sequence[str]) -> int:
         results.append(result)
         if not result.good:
             _print_failure(scope, result, plan)
+    if scope.reachable:
+        print(_coverage(scope, results, matrix=options.matrix))
     print(_last_line(scope.name, results))
     return 0 if all(result.good for result in results) else 1
+
+
+def _coverage(scope: Scope, results: Sequence[SeedResult], *, matrix: bool) -> str:
+    coverage = Coverage(scope.reachable)
+    for result in results:
+        coverage.add_all(result.cells)
+    return coverage.text() if matrix else coverage.summary()
 
 
 def _last_line(scope: str, results: Sequence[SeedResult]) -> str:

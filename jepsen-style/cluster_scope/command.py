@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..schedule import Schedule, ScheduleError
+from ..schedule.quests import reachable
 from ..simulation.scope import Scope
 from .controls import BUGS
 from .run import Plan
@@ -31,4 +32,4 @@ def _plan(options: argparse.Namespace) -> Plan:
     return Plan(nodes=options.nodes, bug=options.bug, schedule=schedule, path=path)
 
 
-SCOPE = Scope("cluster", _add_options, _plan)
+SCOPE = Scope("cluster", reachable(), _add_options, _plan)

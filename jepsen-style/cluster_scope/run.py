@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..clients import Journal, TopicPartition
-from ..schedule import Cell, Schedule, generate
+from ..schedule import Schedule, generate
 from ..simulation import World
 from ..simulation.cluster import Cluster
 from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
@@ -53,7 +53,7 @@ class Plan:
         seed = None if self.schedule is None else self.schedule.seed
         return None if seed is None else range(seed, seed + 1)
 
-    def run(self, seed: int) -> Result:
+    def run(self, seed: int) -> SeedResult:
         return run_schedule(self.schedule or generate(seed, nodes=self.nodes), bug=self.bug)
 
     def arguments(self, seed: int) -> str:
@@ -64,21 +64,15 @@ class Plan:
         return said if self.bug is None else f"{said} --bug {self.bug}"
 
 
-@dataclass(slots=True)
-class Result(SeedResult):
-    cells: dict[Cell, int] = field(default_factory=dict)
-    """(kind of fault, role, phase) -> strikes that met a running process."""
-
-
-def run_seed(seed: int, plan: Plan) -> Result:
+def run_seed(seed: int, plan: Plan) -> SeedResult:
     """Run the schedule of `seed`; never raises for what the cluster does."""
     return plan.run(seed)
 
 
-def run_schedule(schedule: Schedule, *, bug: str | None = None, floors: bool = True) -> Result:
+def run_schedule(schedule: Schedule, *, bug: str | None = None, floors: bool = True) -> SeedResult:
     """`bug`: a control, see `controls`. Without `floors` a run may be as short as its schedule, and
     need not have been hard."""
-    result = Result(schedule.seed)
+    result = SeedResult(schedule.seed)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -93,7 +87,9 @@ def run_schedule(schedule: Schedule, *, bug: str | None = None, floors: bool = T
 
 
 class _Run:
-    def __init__(self, world: World, schedule: Schedule, result: Result, *, floors: bool) -> None:
+    def __init__(
+        self, world: World, schedule: Schedule, result: SeedResult, *, floors: bool
+    ) -> None:
         self._has_floors = floors
         self._world = world
         self._schedule = schedule

@@ -26,4 +26,4 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
-SCOPE = Scope("raft", _add_options, _plan)
+SCOPE = Scope("raft", (), _add_options, _plan)

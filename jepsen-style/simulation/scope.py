@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from ..schedule.coverage import Cell
 
 
 @dataclass(slots=True)
@@ -21,6 +23,8 @@ class SeedResult:
     faults: int = 0
     simulated_s: float = 0.0
     digest: str = ""
+    cells: Mapping[Cell, int] = field(default_factory=dict)
+    """What was tried, where a scope counts that."""
 
     @property
     def good(self) -> bool:
@@ -46,5 +50,7 @@ class SeedPlan(Protocol):
 @dataclass(frozen=True, slots=True)
 class Scope:
     name: str
+    reachable: Sequence[tuple[str, str]]
+    """Kinds of faults and roles that seeds may draw; empty where that is not counted."""
     add_options: Callable[[argparse.ArgumentParser], None]
     plan: Callable[[argparse.Namespace], SeedPlan]
