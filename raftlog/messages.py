@@ -125,6 +125,17 @@ class Pinned:
 
 
 @dataclass(slots=True)
+class NewDirectory:
+    """This directory is new; is yours empty, too? (RULES B3)"""
+
+
+@dataclass(slots=True)
+class Holdings:
+    empty: bool
+    """In term 0, and without an entry but the one that every log begins with."""
+
+
+@dataclass(slots=True)
 class Ping:
     number: int
 
@@ -146,6 +157,8 @@ Message = (
     | PreVoteRequest
     | PreVote
     | Pinned
+    | NewDirectory
+    | Holdings
     | Ping
     | Pong
 )
@@ -167,6 +180,8 @@ _FLAT = (
     (8, PreVote, (int, bool, int)),
     (10, Ping, (int,)),
     (11, Pong, (int,)),
+    (12, NewDirectory, ()),
+    (13, Holdings, (bool,)),
 )
 _KIND_PINNED = 9
 _KIND_OF: dict[type, tuple[int, tuple[str, ...]]] = {

@@ -16,8 +16,8 @@ from .driver import Driver, Proposal
 from .engine_snapshots import align
 from .feed import Feed
 from .feed_messages import FEED_SERVICE
-from .fixed_voters import hold_to_voters
-from .guards import ALL_GUARDS, GuardContext, GuardFactory, PinnedDirectories
+from .fixed_voters import has_joined, hold_to_voters, remember_joining
+from .guards import ALL_GUARDS, GuardContext, GuardFactory, NewDirectories, PinnedDirectories
 from .handshake import Credential
 from .interface import OnRole, Outcome, PeerStatus, RaftStatus, Role, StateMachine, Unknown
 from .journal import Journal
@@ -81,7 +81,9 @@ class RaftLog:
         self._on_refused = on_refused
         self._guards = guards
         self._pins: PinnedDirectories | None = None
+        self._newness: NewDirectories | None = None
         self._pinned: Mapping[int, UUID] = {}
+        self._joined = False
         self._scope = TaskScope(self._fail)
         self._links: dict[int, Link] = {}
         self._early: list[Channel] = []
@@ -107,6 +109,9 @@ class RaftLog:
             segment_bytes=self._settings.segment_bytes,
             rng=self._rng,
         )
+        self._joined = not self._peers or has_joined(self._disk, self._directory)
+        if self._joined and self._peers and journal.fresh:
+            raise Fatal(f"{self._directory} has taken part in the quorum, but its journal is gone")
         align(journal, store, fresh=journal.fresh)
         self._journal, self._store = journal, store
         for peer in self._peers:
@@ -123,7 +128,7 @@ class RaftLog:
             rng=self._rng,
             wire=_Connections(self._links, inbox),
             scope=self._scope,
-            guards=[self._pinned_directories, *self._guards],
+            guards=[self._pinned_directories, self._new_directories, *self._guards],
             on_role=self._tell_role,
             on_fatal=self._on_fatal,
             on_applied=self._wake_feed,
@@ -230,6 +235,8 @@ class RaftLog:
         self._pinned = dict(pins)
         if self._pins is not None:
             self._pins.pin(self._pinned)
+        if self._newness is not None and pins.get(self._node_id) == self._directory_id:
+            self._newness.pinned()
 
     def compact(self) -> None:
         """Make a snapshot now and drop what it covers, however short the log is. For tests."""
@@ -271,6 +278,18 @@ class RaftLog:
     def _pinned_directories(self, node: GuardContext) -> PinnedDirectories:
         self._pins = PinnedDirectories(node, self._directory_id)
         return self._pins
+
+    def _new_directories(self, node: GuardContext) -> NewDirectories:
+        self._newness = NewDirectories(node, joined=self._joined, on_joining=self._join_soon)
+        return self._newness
+
+    def _join_soon(self) -> None:
+        self._scope.spawn(self._join(), name="raft joining")
+
+    async def _join(self) -> None:
+        await remember_joining(self._disk, self._directory)
+        assert self._newness is not None
+        self._newness.join()
 
     def _link(self, peer: int) -> Link:
         return Link(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from .backtracking import Backtracking
 from .durable_first import DurableFirst
 from .guard import Guard, GuardContext
+from .new_directories import NewDirectories
 from .no_forwarding import NoForwarding
 from .no_needless_truncation import NoNeedlessTruncation
 from .no_resending import NoResending
@@ -43,6 +44,7 @@ __all__ = [
     "Guard",
     "GuardContext",
     "GuardFactory",
+    "NewDirectories",
     "NoForwarding",
     "NoNeedlessTruncation",
     "NoResending",

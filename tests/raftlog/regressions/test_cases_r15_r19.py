@@ -19,7 +19,7 @@ from logboat.jepsen_style.simulation.crash_point import CrashPoint
 from logboat.jepsen_style.simulation.quorum import DIRECTORY, PORT, SECRET, Member, Quorum
 from logboat.raftlog import Channel, Credential, RaftSettings, accept_factory
 from logboat.raftlog.guards import Guard
-from logboat.raftlog.messages import Vote, VoteRequest, decode_message
+from logboat.raftlog.messages import Holdings, Vote, VoteRequest, decode_message
 from tests.raftlog.regressions.test_engine_findings import hand
 from tests.raftlog.regressions.test_more_findings import commit_ahead_of_journal
 
@@ -103,6 +103,9 @@ def votes_around_a_crash(
         for candidate in candidates:
             quorum.hosts[candidate.node_id].start(partial(candidate.main, quorum))
         voter = start_voter(world, quorum)
+        for candidate in candidates:
+            hand(voter, candidate.node_id, Holdings(empty=True))
+        world.run(0.1)
         crash = CrashPoint(voter.host, number, keep)
         hand(voter, 1, VoteRequest(TERM, last_log_index=10, last_log_term=9))
         world.run(0.2)

@@ -106,7 +106,7 @@ def write_while_cut_off(
 def test_a_a_snapshot_in_transit_acknowledges_nothing(
     guards: Sequence[type[Guard]], wrong: bool
 ) -> None:
-    with World(1) as world:
+    with World(2) as world:
         quorum = Quorum(world, settings=SETTINGS, guards=guards)
         quorum.start()
         # The former leader must ask for what has been compacted, while its callers still wait.
@@ -244,6 +244,7 @@ def test_r17_a_voter_that_only_sends_costs_at_most_one_change_of_leader(
         quorum = Quorum(world, settings=SETTINGS, guards=guards)
         quorum.start()
         leader = quorum.await_leader()
+        world.run_until(lambda: bool(quorum.leader_of_term), within=1)
         deaf = next(each for each in quorum.members.values() if each is not leader)
         terms = len(quorum.leader_of_term)
         for other in quorum.members.values():

@@ -23,6 +23,7 @@ from logboat.jepsen_style.simulation.crash_point import CrashPoint
 from logboat.jepsen_style.simulation.quorum import DIRECTORY, Member, Quorum
 from logboat.raftlog import RaftSettings
 from logboat.raftlog.engine import NOT_LEADER
+from logboat.raftlog.fixed_voters import remember_joining
 from logboat.raftlog.journal import Journal
 from logboat.raftlog.journal_records import Commit
 from logboat.seam import TaskScope
@@ -289,6 +290,7 @@ async def commit_ahead_of_journal(host: Host) -> None:
     await journal.wait_clean()
     await scope.close()
     journal.close()
+    await remember_joining(host.disk, DIRECTORY)
 
 
 def we_acknowledge_alone_below_a_commit_index_from_the_disk(_directory: Path) -> bool:
