@@ -1,0 +1,118 @@
+"""Cases from other coordinators that need the whole one: its log, and a successor."""
+
+from __future__ import annotations
+
+from logboat.groups import GroupCoordinator
+from logboat.wire import ErrorCode
+from logboat.wire.messages.heartbeat import HeartbeatRequest
+from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from logboat.wire.messages.offset_commit import OffsetCommitRequest
+from logboat.wire.messages.offset_fetch import OffsetFetchRequest
+from logboat.wire.messages.sync_group import SyncGroupRequest
+from tests.groups.memory_store import MemoryStore
+from tests.groups.test_coordinator import CLIENT, TOPIC_ID, commit, fetch, join, leading
+
+CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+
+
+async def join_static(coordinator: GroupCoordinator, member_id: str = "") -> JoinGroupResponse:
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        group_instance_id="i1",
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"sub")],
+    )
+    return await coordinator.join_group(request, 9, CLIENT)
+
+
+async def sync(coordinator: GroupCoordinator, joined: JoinGroupResponse, *, static: bool) -> int:
+    given = SyncGroupRequest.SyncGroupRequestAssignment(
+        member_id=joined.member_id, assignment=b"p0"
+    )
+    request = SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        group_instance_id="i1" if static else None,
+        assignments=[given],
+    )
+    return (await coordinator.sync_group(request, 5)).error_code
+
+
+async def test_p30_a_static_member_comes_back_to_a_coordinator_that_was_restarted() -> None:
+    store = MemoryStore()
+    first = await leading(store)
+    old = await join_static(first)
+    assert await sync(first, old, static=True) == ErrorCode.NONE
+    await first.stop()
+    second = await leading(store, epoch=1)
+    second._rng.seed(2)  # another node draws other ids
+    new = await join_static(second)
+    assert new.error_code == ErrorCode.NONE
+    assert new.generation_id == old.generation_id, "no rebalance: it keeps what it had"
+    members = second._held[0].state.groups["g"].members
+    assert [m.instance_id for m in members.values()] == ["i1"]
+    assert next(iter(members.values())).assignment == b"p0"
+    stale = HeartbeatRequest(
+        group_id="g",
+        generation_id=old.generation_id,
+        member_id=old.member_id,
+        group_instance_id="i1",
+    )
+    answer = await second.heartbeat(stale, 4)
+    assert answer.error_code == ErrorCode.FENCED_INSTANCE_ID
+    await second.stop()
+
+
+async def test_p32_a_refused_commit_never_changes_what_is_stored() -> None:
+    coordinator = await leading(MemoryStore())
+    member = await join(coordinator)
+    # Its generation has begun but is not complete.
+    completing = await commit(coordinator, 8, member.member_id, member.generation_id)
+    assert completing == ErrorCode.REBALANCE_IN_PROGRESS
+    assert (await fetch(coordinator)).offset == -1
+    assert await sync(coordinator, member, static=False) == ErrorCode.NONE
+    assert await commit(coordinator, 5, member.member_id, member.generation_id) == ErrorCode.NONE
+    for who, generation, error in (
+        (member.member_id, member.generation_id - 1, ErrorCode.ILLEGAL_GENERATION),
+        ("stranger", member.generation_id, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        assert await commit(coordinator, 9, who, generation) == error
+        assert (await fetch(coordinator)).offset == 5
+    await coordinator.stop()
+
+
+async def test_hole_16_a_commit_keeps_the_leader_epoch_of_what_was_read() -> None:
+    """KAFKA-19902: without it a consumer cannot see that the log was cut below its position."""
+    store = MemoryStore()
+    coordinator = await leading(store)
+    part = CommitTopic.OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=40, committed_leader_epoch=6, committed_metadata=""
+    )
+    by_id = CommitTopic(topic_id=TOPIC_ID, partitions=[part])
+    by_name = CommitTopic(name="t", partitions=[part])
+    for epoch, (topic, version) in enumerate(((by_id, 10), (by_name, 8))):
+        group_id = f"g{version}"
+        request = OffsetCommitRequest(group_id=group_id, topics=[topic])
+        answer = await coordinator.offset_commit(request, version)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+        successor = await leading(store, epoch + 1)
+        for asked in (coordinator, successor):
+            assert await position(asked, group_id) == (40, 6)
+        await successor.stop()
+    await coordinator.stop()
+
+
+async def position(coordinator: GroupCoordinator, group_id: str) -> tuple[int, int]:
+    """(offset, leader epoch), by topic id."""
+    topic = FetchGroup.OffsetFetchRequestTopics(topic_id=TOPIC_ID, partition_indexes=[0])
+    request = OffsetFetchRequest(groups=[FetchGroup(group_id=group_id, topics=[topic])])
+    answer = await coordinator.offset_fetch(request, 10)
+    found = answer.groups[0].topics[0].partitions[0]
+    assert found.error_code == ErrorCode.NONE
+    return found.committed_offset, found.committed_leader_epoch
