@@ -79,6 +79,15 @@ def encode_snapshot(snapshot: Snapshot) -> list[Buffer]:
 
 def decode_snapshot(data: Buffer) -> Snapshot:
     """Raises BrokenSnapshot."""
+    id, previous_term, command_length = _check(data)
+    view = memoryview(data)
+    command = bytes(view[HEADER_SIZE : HEADER_SIZE + command_length])
+    state = bytes(view[HEADER_SIZE + command_length :])
+    return Snapshot(id, previous_term, command, state)
+
+
+def _check(data: Buffer) -> tuple[SnapshotId, int, int]:
+    """(id, previous term, command length) of a whole snapshot. Raises BrokenSnapshot."""
     if len(data) < HEADER_SIZE:
         raise BrokenSnapshot(f"{len(data)} bytes are too few")
     magic, index, term, previous_term, command_length, state_length = _FIELDS.unpack_from(data)
@@ -92,9 +101,7 @@ def decode_snapshot(data: Buffer) -> Snapshot:
     view = memoryview(data)
     if crc32c(view[HEADER_SIZE:], crc32c(view[: _FIELDS.size])) != checksum:
         raise BrokenSnapshot(f"wrong CRC over {len(data)} bytes")
-    command = bytes(view[HEADER_SIZE : HEADER_SIZE + command_length])
-    state = bytes(view[HEADER_SIZE + command_length :])
-    return Snapshot(SnapshotId(index, term), previous_term, command, state)
+    return SnapshotId(index, term), previous_term, command_length
 
 
 async def check_received(announced: SnapshotId, data: Buffer) -> Snapshot:
@@ -139,19 +146,26 @@ class SnapshotStore:
 
     def load(self, id: SnapshotId) -> Snapshot:
         """Read and check a snapshot. Raises Fatal with the file's name when it is broken."""
-        path = self._path(id)
-        try:
-            snapshot = decode_snapshot(read_file(self._disk, path))
-        except BrokenSnapshot as error:
-            raise Fatal(f"{path}: broken snapshot: {error}") from error
-        if snapshot.id != id:
-            raise Fatal(f"{path}: broken snapshot: it holds {snapshot.id}")
-        return snapshot
+        return decode_snapshot(self._read(id))
 
     async def read_bytes(self, id: SnapshotId) -> bytes:
-        """The file as it is, to be sent to a follower."""
-        disk, path = self._disk, self._path(id)
-        return await offload(lambda: read_file(disk, path))
+        """The file as it is, checked, to be sent to a follower or an observer.
+
+        Raises Fatal for a broken one: it would end every process that receives it, and this one
+        could not start again.
+        """
+        return await offload(lambda: self._read(id))
+
+    def _read(self, id: SnapshotId) -> bytes:
+        path = self._path(id)
+        data = bytes(read_file(self._disk, path))
+        try:
+            found, _, _ = _check(data)
+        except BrokenSnapshot as error:
+            raise Fatal(f"{path}: broken snapshot: {error}") from error
+        if found != id:
+            raise Fatal(f"{path}: broken snapshot: it holds {found}")
+        return data
 
     async def install(self, id: SnapshotId, parts: Sequence[Buffer]) -> None:
         """Make the encoded snapshot durable under its name, then remove the oldest ones.

@@ -15,6 +15,7 @@ from logboat.jepsen_style.simulation import Host, World
 from logboat.jepsen_style.simulation.quorum import DIRECTORY, Member, Quorum
 from logboat.raftlog import Credential, RaftSettings, dial
 from logboat.raftlog.feed_messages import FEED_SERVICE
+from logboat.raftlog.snapshots import SnapshotId
 from logboat.raftlog.transport import SERVICE
 from tests.raftlog.quorum import SECRET
 from tests.raftlog.quorum import Quorum as LoopbackQuorum
@@ -74,20 +75,58 @@ def fall_behind(world: World, quorum: Quorum) -> tuple[Member, Member]:
     return leader, behind
 
 
-def test_a_broken_snapshot_from_the_leader_ends_the_process_and_none_of_it_is_served() -> None:
+def damage_snapshots(world: World, member: Member) -> None:
+    with world.on(member.host.loop):
+        disk = member.host.disk
+        for name in disk.list(DIRECTORY):
+            if name.startswith("snapshot-"):
+                file = disk.open(f"{DIRECTORY}/{name}")
+                (byte,) = file.read_at(150, 1)
+                file.write_at(150, bytes([byte ^ 1]))
+                file.close()
+
+
+def test_a_leader_whose_snapshot_is_damaged_ends_before_it_sends_a_byte_of_it() -> None:
     with World(1) as world:
         ends: list[str] = []
         world.on_host_ended = lambda host, error: ends.append(f"{host.name}: {error}")
         quorum = Quorum(world, settings=SETTINGS)
         leader, behind = fall_behind(world, quorum)
-        with world.on(leader.host.loop):
-            disk = leader.host.disk
-            names = [n for n in disk.list(DIRECTORY) if n.startswith("snapshot-")]
-            for name in names:
-                file = disk.open(f"{DIRECTORY}/{name}")
-                (byte,) = file.read_at(150, 1)
-                file.write_at(150, bytes([byte ^ 1]))
-                file.close()
+        damage_snapshots(world, leader)
+        quorum.start(behind.node_id)
+        world.run(3)
+        (end,) = ends
+        assert end.startswith(f"{leader.host.name}: {DIRECTORY}/snapshot-")
+        assert "broken snapshot: wrong CRC over " in end
+        # The other one has the same snapshot, and it is whole.
+        assert quorum.await_leader() is not leader
+        acknowledged = {index: command for command, index in quorum.acknowledged.items()}
+        world.run_until(
+            lambda: acknowledged.items() <= quorum.members[behind.node_id].commands.items(),
+            within=5,
+        )
+        assert quorum.violations == []
+
+
+def test_a_broken_snapshot_from_the_leader_ends_the_process_and_none_of_it_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with World(1) as world:
+        ends: list[str] = []
+        world.on_host_ended = lambda host, error: ends.append(f"{host.name}: {error}")
+        quorum = Quorum(world, settings=SETTINGS)
+        leader, behind = fall_behind(world, quorum)
+        assert leader.raft is not None
+        store = leader.raft._store
+        assert store is not None
+        read_bytes = store.read_bytes
+
+        async def read_and_damage(id: SnapshotId) -> bytes:
+            data = bytearray(await read_bytes(id))
+            data[150] ^= 1
+            return bytes(data)
+
+        monkeypatch.setattr(store, "read_bytes", read_and_damage)
         quorum.start()
         world.run(3)
         (end,) = ends
