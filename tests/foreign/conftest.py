@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import subprocess
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -42,3 +44,24 @@ def node_modules(absent: Callable[[str], NoReturn]) -> Path:
     if not (modules / "kafkajs").is_dir():
         absent("kafkajs")
     return modules
+
+
+@pytest.fixture(scope="session")
+def java_classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """A folder with Kafka's client, what it needs, and our Java programs for it; None where Java
+    and Maven, or the artifacts, cannot be had."""
+    maven, compiler = shutil.which("mvn"), shutil.which("javac")
+    if maven is None or compiler is None:
+        return None
+    folder = tmp_path_factory.mktemp("java")
+    java = Path(__file__).parent / "java"
+    copy = ["-q", "-B", "-f", str(java / "pom.xml"), "dependency:copy-dependencies"]
+    programs = [str(program) for program in java.glob("*.java")]
+    for command in (
+        [maven, *copy, f"-DoutputDirectory={folder}"],
+        [compiler, "-cp", f"{folder}/*", "-d", str(folder), *programs],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        if done.returncode != 0:
+            return None
+    return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,35 +10,16 @@ import pytest
 
 from logboat.testing import LocalCluster
 
-HERE = Path(__file__).parent / "java"
-
-
-@pytest.fixture
-def class_path(tmp_path: Path) -> str:
-    """Kafka's client and what it needs. Skips where they cannot be had."""
-    maven = shutil.which("mvn")
-    if shutil.which("java") is None or maven is None:
-        pytest.skip("java and mvn are not installed")
-    arguments = ["-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies"]
-    done = subprocess.run(
-        [maven, *arguments, f"-DoutputDirectory={tmp_path}"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    if done.returncode != 0:
-        pytest.skip(f"Maven cannot fetch kafka-clients: {done.stdout[-300:]}")
-    return f"{tmp_path}/*"
-
 
 @pytest.mark.processes
 @pytest.mark.foreign
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_the_java_client_produces_and_consumes_in_a_group(
-    cluster: LocalCluster, fresh: Callable[[str], str], class_path: str, protocol: str
+    cluster: LocalCluster, fresh: Callable[[str], str], java_classes: Path | None, protocol: str
 ) -> None:
-    program = ["java", "-cp", class_path, str(HERE / "RoundTrip.java")]
+    if java_classes is None:
+        pytest.skip("Java, Maven or kafka-clients cannot be had")
+    program = ["java", "-cp", f"{java_classes}:{java_classes}/*", "RoundTrip"]
     done = subprocess.run(
         [*program, cluster.bootstrap_servers, fresh("java"), fresh("g"), protocol],
         capture_output=True,

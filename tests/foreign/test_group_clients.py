@@ -1,0 +1,314 @@
+"""Every client in every event of a group's life, all clients' groups side by side on one cluster.
+
+The members are processes of their own (`group_member.py` and its twins in other languages): one
+dynamic, one static where the client knows such. All groups have the same coordinator.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from logboat.groups import OFFSETS_TOPIC, partition_for
+from logboat.testing import LocalCluster
+
+HERE = Path(__file__).parent
+OFFSETS_PARTITIONS = 4
+"""What `LocalCluster` sets."""
+
+SESSION_S = 8.0
+"""Of the members."""
+
+PATIENCE_S = 90.0
+"""For what has no deadline of its own; the machine may be busy."""
+
+SETTINGS: dict[str, str | int] = {"group.consumer.session.timeout.ms": int(SESSION_S * 1_000)}
+ALL = [0, 1, 2, 3]
+RECORDS = 8
+"""Produced after each event, over all partitions."""
+
+CLIENTS = [
+    "confluent classic",
+    "confluent consumer",
+    "kafka-python classic",
+    "aiokafka classic",
+    "kafkajs classic",
+    "java classic",
+    "java consumer",
+]
+EVENTS = ["join", "share", "static restart", "coordinator killed", "member killed", "leave"]
+CANNOT = {("kafkajs classic", "static restart")}
+"""kafkajs knows no static members."""
+
+
+class Disappointed(Exception):
+    """What was waited for did not come; says what was seen last."""
+
+
+class MemberProcess:
+    def __init__(self, command: list[str], news: threading.Condition) -> None:
+        self.history: list[list[int]] = []
+        """What it owned, each time it said so."""
+        self.read: set[str] = set()
+        self.said: list[str] = []
+        """All the rest."""
+        self._news = news
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            what, _, rest = line.rstrip().partition(" ")
+            with self._news:
+                if what == "owns":
+                    self.history.append([int(number) for number in rest.split()])
+                elif what == "read":
+                    self.read.add(rest)
+                else:
+                    self.said.append(line.rstrip()[:200])
+                self._news.notify_all()
+
+    @property
+    def owned(self) -> list[int]:
+        return self.history[-1] if self.history else []
+
+    @property
+    def left(self) -> bool:
+        return "left" in self.said
+
+    def go(self) -> None:
+        """Join now: the process has been started before, and its libraries are loaded."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def stop(self) -> None:
+        """In order; `left` becomes true."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        self._listener.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+@dataclass
+class Story:
+    """One client's group; `problems` tells what went wrong in which event."""
+
+    client: str
+    command: list[str]
+    cluster: LocalCluster
+    group: str
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._news = threading.Condition()
+        where = [self.cluster.bootstrap_servers, self.group, self.group]
+        instance = ["the-second"] if self._knows_static_members else []
+        self.members = [
+            MemberProcess([*self.command, *where, *own], self._news)
+            for own in ([], instance, instance, [])
+        ]
+        self.first, self.second, self.second_again, self.third = self.members
+        self._sent = 0
+
+    def tell(self, events: dict[str, Callable[[], None]]) -> None:
+        """Each needs those before it."""
+        for event, happen in events.items():
+            if self.problems:
+                self.problems[event] = f"not reached: {next(iter(self.problems))} failed"
+                continue
+            try:
+                happen()
+            except Disappointed as error:
+                self.problems[event] = str(error)
+
+    def begin(self) -> None:
+        events: dict[str, Callable[[], None]] = {"join": self._join, "share": self._share}
+        if self._knows_static_members:
+            events["static restart"] = self._restart
+        self.tell(events)
+
+    def end(self) -> None:
+        self.tell({"member killed": self._kill, "leave": self._leave})
+
+    def close(self) -> None:
+        for member in self.members:
+            member.close()
+
+    @property
+    def _knows_static_members(self) -> bool:
+        return (self.client, "static restart") not in CANNOT
+
+    # The events
+
+    def _join(self) -> None:
+        self.first.go()
+        self._until(lambda: self.first.owned == ALL, "the only member reads everything")
+
+    def _share(self) -> None:
+        self.second.go()
+        self._until(lambda: self._halves(self.first, self.second), "each reads a half")
+        self._process_records()
+
+    def _restart(self) -> None:
+        """As the protocols want it: killed within its session, or gone with a promise to return."""
+        kept, seen = self.second.owned, len(self.first.history)
+        if self.client.endswith("classic"):
+            self.second.kill()
+        else:
+            self.second.stop()
+            self._until(lambda: self.second.left, "a static member stops")
+        self.second = self.second_again
+        self.second.go()
+        self._until(lambda: self.second.owned == kept, "it has its partitions again")
+        if len(self.first.history) != seen:
+            raise Disappointed(f"the other member was disturbed: {self.first.history[seen:]}")
+
+    def go_on(self) -> None:
+        """After the coordinator's death."""
+        self.tell({"coordinator killed": self._process_records})
+
+    def _kill(self) -> None:
+        self.first.kill()
+        self._until(lambda: self.second.owned == ALL, "the other takes over")
+        self._process_records()
+
+    def _leave(self) -> None:
+        self.third.go()
+        self._until(lambda: self._halves(self.second, self.third), "a third shares with it")
+        self.third.stop()
+        self._until(
+            lambda: self.second.owned == ALL, "who leaves is replaced at once", SESSION_S / 2
+        )
+        self._process_records()
+        self.cluster.wait_until(self._why_behind, "everything is committed")
+
+    # What they are made of
+
+    @staticmethod
+    def _halves(one: MemberProcess, other: MemberProcess) -> bool:
+        return len(one.owned) == len(other.owned) == 2 and sorted(one.owned + other.owned) == ALL
+
+    def _process_records(self) -> None:
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers, "acks": "all"})
+        for number in range(RECORDS):
+            producer.produce(self.group, f"{self._sent}".encode(), partition=number % len(ALL))
+            self._sent += 1
+        if producer.flush(PATIENCE_S):
+            raise Disappointed("records could not be produced")
+        expected = {str(number) for number in range(self._sent)}
+        self._until(lambda: self._read() == expected, "every record is processed")
+
+    def _read(self) -> set[str]:
+        return {value for member in self.members for value in member.read}
+
+    def _until(self, holds: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
+        with self._news:
+            if not self._news.wait_for(holds, seconds):
+                seen = [(m.history[-3:], sorted(m.read), m.said[-3:]) for m in self.members]
+                raise Disappointed(f"not within {seconds} s: {what}; {seen}")
+
+    def _why_behind(self) -> str | None:
+        answer = self.cluster.get(f"/api/v1/groups/{self.group}/lag")
+        assert answer is not None
+        behind = answer.body.get("total_lag")
+        return None if behind == 0 else f"lag {behind}"
+
+
+def commands(java_classes: Path | None, node_modules: Path) -> dict[str, list[str]]:
+    """How to start a member of each client that is at hand."""
+    python = [sys.executable, str(HERE / "group_member.py")]
+    found = {name: [*python, *name.split()] for name in CLIENTS[:4]}
+    node = shutil.which("node")
+    if node is not None and (node_modules / "kafkajs").is_dir():
+        found["kafkajs classic"] = ["env", f"NODE_PATH={node_modules}", node]
+        found["kafkajs classic"].append(str(HERE / "group_member.js"))
+    if java_classes is not None:
+        for protocol in ("classic", "consumer"):
+            quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+            program = ["java", *quick, "-cp", f"{java_classes}:{java_classes}/*", "GroupMember"]
+            found[f"java {protocol}"] = [*program, protocol]
+    return found
+
+
+@pytest.fixture(scope="module")
+def stories(java_classes: Path | None) -> Iterator[dict[str, Story]]:
+    """All of it, once: the tests below look at one cell each."""
+    node_modules = HERE.parents[1] / "node_modules"
+    with LocalCluster(nodes=3, settings=SETTINGS) as cluster:
+        told = {
+            client: Story(client, command, cluster, group_of(client))
+            for client, command in commands(java_classes, node_modules).items()
+        }
+        create_topics(cluster, [story.group for story in told.values()])
+        try:
+            with ThreadPoolExecutor(len(told)) as side_by_side:
+                list(side_by_side.map(Story.begin, told.values()))
+                coordinator = cluster.leader_of(OFFSETS_TOPIC, 0)
+                cluster.kill(coordinator)
+                list(side_by_side.map(Story.go_on, told.values()))
+                cluster.start(coordinator)
+                list(side_by_side.map(Story.end, told.values()))
+            yield told
+        finally:
+            for story in told.values():
+                story.close()
+
+
+def group_of(client: str) -> str:
+    """A name whose group is kept in partition 0."""
+    while True:
+        name = f"{client.replace(' ', '-')}-{uuid.uuid4().hex[:6]}"
+        if partition_for(name, OFFSETS_PARTITIONS) == 0:
+            return name
+
+
+def create_topics(cluster: LocalCluster, names: list[str]) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    topics = [NewTopic(name, num_partitions=len(ALL), replication_factor=3) for name in names]
+    for created in admin.create_topics(topics).values():
+        created.result(PATIENCE_S)
+
+
+@pytest.mark.processes
+@pytest.mark.foreign
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_members_of_every_client_live_through(
+    stories: dict[str, Story], absent: Callable[[str], NoReturn], client: str, event: str
+) -> None:
+    if client not in stories:
+        absent(client)
+    if (client, event) in CANNOT:
+        pytest.skip(f"{client} cannot: {event}")
+    assert event not in stories[client].problems, stories[client].problems[event]
