@@ -16,6 +16,8 @@ from .errors import (
 
 _RETRIED = frozenset({408, 429, 502, 503, 504})
 _CONFLUENT_RETRIABLE = 50003
+_MAY_HAVE_HAPPENED = frozenset({500, 502, 504})
+"""Without a document of ours: something broke on the way, nobody knows where."""
 
 _BY_KAFKA_ERROR: Mapping[str, type[Refused]] = {
     "UNKNOWN_TOPIC_OR_PARTITION": TopicNotFound,
@@ -25,18 +27,25 @@ _BY_KAFKA_ERROR: Mapping[str, type[Refused]] = {
 }
 
 
-def as_error(status: int, document: Any, node: str) -> ClientError:
-    """What an answer other than a good one says, also one that is no document of ours."""
+def as_error(status: int, document: Any, node: str, *, writes: bool = True) -> ClientError:
+    """What an answer other than a good one says, also one that is no document of ours.
+
+    `writes`: the request was to change something. Then a failure that does not say that nothing was
+    changed leaves that open.
+    """
+    perhaps = False
     if not isinstance(document, Mapping):
-        document = {}
+        document, perhaps = {}, status in _MAY_HAVE_HAPPENED
     message = str(document.get("message") or f"HTTP {status}")
     hint = document.get("hint")
-    if document.get("outcome") == "unknown":
+    if writes and (perhaps or document.get("outcome") == "unknown"):
         return OutcomeUnknown(message, node=node, hint=hint)
     error_code = int(document.get("error_code") or status)
     kafka_error = document.get("kafka_error")
     retriable = bool(
-        document.get("retriable", status in _RETRIED or error_code == _CONFLUENT_RETRIABLE)
+        document.get(
+            "retriable", perhaps or status in _RETRIED or error_code == _CONFLUENT_RETRIABLE
+        )
     )
     kind = _BY_KAFKA_ERROR.get(str(kafka_error), Refused)
     return kind(

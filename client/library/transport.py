@@ -114,7 +114,8 @@ class Transport:
             body, headers = orjson.dumps(json), {"Content-Type": JSON_TYPE, **(headers or {})}
         request = _Request(method, path, body, params, headers)
         patience = attempt_seconds if repeat is Repeat.SAFELY else float("inf")
-        attempts = _Attempts(writes=method != "GET")
+        writes = method != "GET"
+        attempts = _Attempts(writes=writes)
         backoff = Backoff(self.rng)
         while True:
             url = node or self.nodes.current
@@ -122,7 +123,7 @@ class Transport:
             try:
                 answer = await self._once(url, request, min(patience, deadline.left))
             except aiohttp.ClientConnectorError as error:
-                attempts.not_made(url, str(error.os_error))
+                attempts.not_made(url, error.os_error.strerror or str(error.os_error))
             except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
                 attempts.lost(url, str(error) or "no answer in time")
                 if repeat is Repeat.NEVER:
@@ -130,7 +131,7 @@ class Transport:
             else:
                 if 200 <= answer.status < 300:
                     return answer
-                attempts.refused(as_error(answer.status, answer.document, url))
+                attempts.refused(as_error(answer.status, answer.document, url, writes=writes))
                 if not attempts.worth_another(repeat):
                     raise attempts.verdict()
                 wait = retry_after(answer.headers)

@@ -55,7 +55,13 @@ async def errors_as_documents(request: web.Request, handler: Handler) -> web.Str
     except Exception:
         # Our mistake: the log has the traceback, the client a plain sentence.
         log.exception("%s %s failed", request.method, request.path)
-        return error_response(ApiError(500, "internal error; the node's log says more"))
+        return error_response(
+            ApiError(
+                500,
+                "internal error; the node's log says more",
+                outcome_unknown=request.method not in ("GET", "HEAD"),
+            )
+        )
 
 
 def loopback_hosts_only() -> Middleware:

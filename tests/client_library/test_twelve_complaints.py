@@ -1,0 +1,170 @@
+"""What users of other Python clients complain of most, and how it is here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from logboat.client import (
+    Client,
+    ClientError,
+    Closed,
+    ForkedProcess,
+    NotDelivered,
+    OutcomeUnknown,
+    TopicNotFound,
+    Unreachable,
+)
+from tests.client_library.stub_node import StubNode, hang
+
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[StubNode]:
+    async with StubNode().serving() as stub:
+        yield stub
+
+
+async def test_1_no_constructor_fails_and_an_unreachable_cluster_is_named_with_the_reason() -> None:
+    client = Client(NOBODY, request_timeout=0.3)
+    async with client:
+        with pytest.raises(Unreachable) as seen:
+            await client.admin.topics.list()
+    assert NOBODY in seen.value.reasons
+    assert "Connect call failed" in str(seen.value)
+
+
+async def test_2_an_unknown_topic_is_named_at_once_with_the_one_that_was_meant(
+    node: StubNode,
+) -> None:
+    async with Client(node.url) as client, client.producer() as producer:
+        started = time.monotonic()
+        with pytest.raises(TopicNotFound, match="oders") as seen:
+            await producer.send("oders", b"x")
+    assert time.monotonic() - started < 5
+    assert seen.value.did_you_mean == "orders"
+
+
+async def test_3_a_full_buffer_makes_the_sender_wait_and_nobody_has_to_poll(
+    node: StubNode,
+) -> None:
+    async with Client(node.url) as client, client.producer(buffer_bytes=2_000) as producer:
+        for _ in range(200):
+            await producer.enqueue("orders", bytes(500))
+    assert len(node.values()) == 200
+
+
+async def test_4_leaving_delivers_everything_and_no_flush_is_needed(node: StubNode) -> None:
+    async with Client(node.url) as client, client.producer(linger=10.0) as producer:
+        for number in range(100):
+            await producer.enqueue("orders", b"%d" % number)
+    assert len(node.values()) == 100
+
+
+def test_5_ctrl_c_ends_a_sync_client_that_waits() -> None:
+    program = textwrap.dedent(
+        """
+        import socket
+        from logboat.client import SyncClient
+        listener = socket.create_server(("127.0.0.1", 0))  # takes connections, never answers
+        client = SyncClient(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        client._loop.start()
+        print("waiting", flush=True)
+        client.cluster()
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in told or "Closed" in told
+    assert process.returncode != 0
+
+
+async def test_6_an_awaited_record_is_decided_without_a_flush(node: StubNode) -> None:
+    async with Client(node.url) as client, client.producer(linger=60.0) as producer:
+        async with asyncio.timeout(10):
+            place = await producer.send("orders", b"x")
+    assert place.offset == 0
+
+
+def test_7_it_is_typed() -> None:
+    import logboat
+
+    folder = os.path.dirname(logboat.__file__)
+    assert os.path.exists(os.path.join(folder, "py.typed"))
+
+
+def test_8_it_needs_no_compiler_and_nothing_of_the_broker() -> None:
+    """aiohttp and orjson beside the standard library; no codec of the wire, no Raft engine."""
+    program = "import sys; from logboat.client import Client, SyncClient; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert not {"pysyncobj", "crc32c", "logboat.wire", "logboat.node"} & set(loaded)
+    assert "aiohttp" in loaded
+
+
+async def test_9_sending_and_closing_end_in_time_when_the_cluster_hangs(node: StubNode) -> None:
+    node.before = hang
+    async with Client(node.url) as client:
+        producer = client.producer(delivery_timeout=0.3)
+        async with asyncio.timeout(10):
+            with pytest.raises(OutcomeUnknown):
+                await producer.send("orders", b"x")
+            await producer.enqueue("orders", b"y")
+            report = await producer.close(0.1)
+    assert report.undelivered == 1
+
+
+async def test_9_leaving_reports_what_was_not_delivered() -> None:
+    async def produce(client: Client) -> None:
+        async with client.producer(delivery_timeout=0.3) as producer:
+            await producer.enqueue("orders", b"x", partition=0)
+            await producer.enqueue("orders", b"y", partition=0)
+
+    async with Client(NOBODY) as client:
+        with pytest.raises(NotDelivered, match="2 records"):
+            await produce(client)
+
+
+async def test_10_a_consumer_says_how_it_is() -> None:
+    """Complaints 11 and 12, too, are shown on a cluster in `test_client_on_a_cluster`."""
+    async with Client(NOBODY, request_timeout=0.2) as client:
+        consumer = client.consumer("orders", group="g")
+        with pytest.raises(Unreachable):
+            async with consumer:
+                pass
+        assert consumer.state == "joining"
+
+
+async def test_a_client_made_before_a_fork_says_so(
+    node: StubNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Client(node.url) as client:
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(ForkedProcess, match="fork"):
+            await client.admin.topics.list()
+
+
+async def test_used_outside_its_block_it_says_so() -> None:
+    with pytest.raises(Closed, match="async with"):
+        await Client(NOBODY).admin.topics.list()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8082", "https://x", "http://", "http://a/b"])
+def test_an_address_that_cannot_be_one_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ClientError, match="host:port"):
+        Client(url)
