@@ -111,10 +111,11 @@ class Cluster:
         synced: bool = True,
         unclean: bool = False,
         configs: dict[str, str] | None = None,
+        uuid: UUID | None = None,
     ) -> Item:
         new = NewTopic(
             name=name,
-            topic_id=topic_id(name),
+            topic_id=uuid or topic_id(name),
             assignments=assignments,
             configs=MappingProxyType(configs or {}),
             min_insync_replicas=min_isr,
