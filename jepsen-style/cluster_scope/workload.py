@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Protocol
 
+from ...seam import Clock
 from ..clients import (
     ChurnedTopic,
     ClusterClient,
@@ -16,15 +17,33 @@ from ..clients import (
     read_replicas,
 )
 from ..schedule import Churn, Consumers, Producers, Schedule
-from ..simulation.cluster import Cluster
 from ..simulation.dice import stream
 from .disks import Key
 
 Work = Callable[[ClusterClient], Coroutine[Any, Any, None]]
 
 
+class ClientHost(Protocol):
+    """Where clients run."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
+
+
+class ClientSide(Protocol):
+    """All that clients have of a cluster, simulated or real."""
+
+    @property
+    def addresses(self) -> Mapping[int, tuple[str, int]]: ...
+
+    @property
+    def client_host(self) -> ClientHost: ...
+
+
 class Workload:
-    def __init__(self, schedule: Schedule, cluster: Cluster, journal: Journal) -> None:
+    def __init__(self, schedule: Schedule, cluster: ClientSide, journal: Journal) -> None:
         self._schedule = schedule
         self._cluster = cluster
         self._journal = journal

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from ..schedule import Consumers, Fault, Producers, Schedule, Target, Topic
+from ..schedule import Churn, Consumers, Fault, Producers, Schedule, Target, Topic
 from ..schedule.kinds import Option
 from ..simulation.dice import stream
 
 TOPIC = "orders"
+PASSING = "passing"
+"""Topics that come and go while records are appended elsewhere."""
 PARTITIONS = 2
 MODES = ("synced", "page-cache")
 
@@ -117,6 +119,10 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
             for idempotent in (True, False)
         ),
         consumers=(Consumers(TOPIC),),
+        churn=(
+            Churn(Topic(PASSING, 1, 3, configs), idempotent=True, alter=TOPIC),
+            Churn(Topic(f"plain-{PASSING}", 2, 3, configs), idempotent=False),
+        ),
         faults=_faults(dice, hurt_ms, synced=mode == "synced", root=root),
         settings={"replica.lag.time.max.ms": "1500"},
         hurt_ms=hurt_ms,

@@ -6,20 +6,19 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple
 
+from ...seam import SystemClock
 from ...testing import LocalCluster, NotInTime
 from ..clients import Journal, TopicPartition
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
 from ..judge import Judgement
 from ..schedule import Schedule
-from ..simulation.cluster import Cluster
 from .coverage import Coverage
 from .disk_faults import DiskFaults
 from .draw import drawable
@@ -46,8 +45,9 @@ CLUSTER = "cluster"
 
 LOOK_S = 0.1
 TOPICS_S = 30.0
-CLIENTS_END_S = 20.0
-"""The batch on its way is decided within this once a producer is told to stop."""
+CLIENTS_END_S = 40.0
+"""The batch on its way is decided within this once a producer is told to stop, and the life of a
+topic that comes and goes is over."""
 
 
 Sabotage = Callable[[LocalCluster, History], None]
@@ -118,6 +118,31 @@ def run_schedule(
     return outcome
 
 
+class _Clients:
+    """Their tasks, all of which end with the run."""
+
+    clock = SystemClock()
+
+    def __init__(self, background: asyncio.TaskGroup) -> None:
+        self._background = background
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        self._tasks.append(self._background.create_task(work))
+        return self._tasks[-1]
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+
+class _ClientSide(NamedTuple):
+    """`cluster_scope.workload.ClientSide`: the workload is the simulation's."""
+
+    addresses: Mapping[int, tuple[str, int]]
+    client_host: _Clients
+
+
 class _Run:
     def __init__(
         self,
@@ -130,6 +155,8 @@ class _Run:
         self.schedule = schedule
         self.means = means
         self.skipped: Counter[str] = Counter()
+        self.lives = 0
+        """Topics that came and went."""
         synced = all(topic.synced for topic in schedule.topics)
         self.coverage = Coverage(
             (kind, role) for kind, role in drawable(synced=synced) if means.of(kind) is not None
@@ -149,24 +176,14 @@ class _Run:
             Stand(self._cluster, self.schedule.seed, self.means, folder) as stand,
             asyncio.TaskGroup() as background,
         ):
-            tasks: list[asyncio.Task[None]] = []
-
-            def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-                tasks.append(background.create_task(work))
-                return tasks[-1]
-
-            # The workload is the simulation's: all it asks of a cluster is its clients' side.
-            clients = SimpleNamespace(
-                spawn=spawn, clock=SimpleNamespace(now_ms=lambda: time.time_ns() // 1_000_000)
-            )
-            side = SimpleNamespace(addresses=stand.addresses, client_host=clients)
-            workload = Workload(self.schedule, cast(Cluster, side), self._journal)
+            clients = _Clients(background)
+            side = _ClientSide(stand.addresses, clients)
+            workload = Workload(self.schedule, side, self._journal)
             try:
-                await self._hurt_and_settle(stand, workload, spawn)
+                await self._hurt_and_settle(stand, workload, clients)
             except Stuck as stuck:
                 self.violations.append(f"stuck: {stuck}")
-            for task in tasks:
-                task.cancel()
+            clients.cancel()
         self.tally.operations = len(self._journal.history)
         self.tally.acknowledged = self._journal.acknowledged
         self.tally.strikes = self.coverage.strikes
@@ -176,13 +193,13 @@ class _Run:
         self,
         stand: Stand,
         workload: Workload,
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        clients: _Clients,
     ) -> None:
         try:
             await workload.create_topics(within_s=TOPICS_S)
         except TimeoutError as error:
             raise Stuck(str(error)) from None
-        spawn(self._view.watch())
+        clients.spawn(self._view.watch())
         await self._until(self._view.is_whole, "the cluster does not come up")
         keeper = Keeper(self._cluster)
         strikes = Strikes(self._view, self._journal, self.coverage, self._kinds(stand, keeper))
@@ -225,6 +242,7 @@ class _Run:
         await self._until(self._view.is_whole, "not every replica is in sync again")
         workload.stop_producers()
         await self._until(workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        self.lives = sum(churned.lives for churned in workload.churned)
         if self._sabotage is not None:
             await asyncio.to_thread(self._sabotage, self._cluster, self._journal.history)
         ends: dict[str, int] = {}
@@ -254,10 +272,12 @@ def _judged(run: _Run, folder: Path) -> Outcome:
     seen = [*run.violations, *run.promises.violations]
     floors = Floors.of(run.schedule.hurt_ms / 60_000)
     judgement, word, reasons = judge_history(history, run.tally, floors, seen)
-    skipped = [f"skipped {count} times: {kind}" for kind, count in sorted(run.skipped.items())]
-    outcome = Outcome(
-        word, run.tally, folder, run.coverage, reasons, [*run.means.lines(), *skipped]
-    )
+    means = [
+        *run.means.lines(),
+        *(f"skipped {count} times: {kind}" for kind, count in sorted(run.skipped.items())),
+        f"topics that came and went: {run.lives}",
+    ]
+    outcome = Outcome(word, run.tally, folder, run.coverage, reasons, means)
     _write_report(outcome, judgement, history)
     return outcome
 

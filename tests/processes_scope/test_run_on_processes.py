@@ -61,7 +61,10 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
 
     schedule = Schedule.from_json((folder / "schedule.json").read_bytes())
     assert schedule.seed == 1
-    assert "Faults tried" in (folder / "report.html").read_text()
+    report = (folder / "report.html").read_text()
+    assert "Faults tried" in report
+    assert "by proxies: " in report
+    assert re.search(r"topics that came and went: [1-9]", report)
     assert not (folder / "cluster").exists()
 
     # The control: the same history without one record that was acknowledged.
