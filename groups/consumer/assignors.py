@@ -64,7 +64,11 @@ def assign_uniform(
         giver, taker, pair = move
         given[giver].remove(pair)
         given[taker].append(pair)
-    return {name: partition_set(found) for name, found in given.items()}
+    # Most members keep what they have: their sets need not be made anew.
+    return {
+        name: member.current if given[name] == pairs(member.current) else partition_set(given[name])
+        for name, member in members.items()
+    }
 
 
 def _kept(members: Mapping[str, Subscriber], counts: Mapping[UUID, int]) -> dict[str, list[Pair]]:
