@@ -232,8 +232,23 @@ RW_REGISTER = mutants(
     "transactions.rw_register",
     ("nil comes at any time", "graph.add(reader, source, Edge.RW)", "pass"),
     ("no wr edges", "            graph.add(source, index, Edge.WR)\n", "            pass\n"),
-    ("aborted reads pass", "if history.outcome[source] == Outcome.FAIL:", "if False:"),
-    ("a transaction may forget its own", "if known[step.key] != step.value:", "if False:"),
+    ("G1a: aborted reads pass", "if history.outcome[source] == Outcome.FAIL:", "if False:"),
+    (
+        "G1b: half a transaction passes",
+        "elif source != index and not final[key, value]:",
+        "elif False:",
+    ),
+    (
+        "internal: a transaction may forget its own",
+        "if known[step.key] != step.value:",
+        "if False:",
+    ),
+    ("unwritten-read: passes", "elif value is not None:", "elif False:"),
+    (
+        "duplicate-writes: pass",
+        "if version in writer and writer[version] != index:",
+        "if False:",
+    ),
     (
         "what is overwritten may be read",
         "for reader in readers.get(before, ()):",
@@ -243,16 +258,31 @@ RW_REGISTER = mutants(
 BANK = mutants(
     "bank",
     "data.bank",
-    ("any total", "elif summed != total:", "elif False:"),
-    ("debts", "if negative and not negative_balances:", "if False:"),
-    ("only losses count", "elif summed != total:", "elif summed < total:"),
+    ("wrong-total: any will do", "elif summed != total:", "elif False:"),
+    ("wrong-total: only losses count", "elif summed != total:", "elif summed < total:"),
+    ("negative-value: debts pass", "if negative and not negative_balances:", "if False:"),
+    (
+        "nil-balance: passes",
+        'found.append(Anomaly("nil-balance", f"{missing!r} have none", (operation.index,)))',
+        "pass",
+    ),
+    (
+        "unexpected-key: accounts come and go",
+        "elif accounts != frozenset(balances):",
+        "elif False:",
+    ),
 )
 COUNTER = mutants(
     "counter",
     "data.counter",
+    (
+        "too-weak: no read is as good as any",
+        'reported=(Anomaly("too-weak", "no read tells the counter"),)',
+        "",
+    ),
     ("negative additions count as positive", "if begins == (amount > 0):", "if begins:"),
-    ("no lower bound", "if not least <= value <= greatest:", "if value > greatest:"),
-    ("no upper bound", "if not least <= value <= greatest:", "if value < least:"),
+    ("out-of-bounds: no lower bound", "if not least <= value <= greatest:", "if value > greatest:"),
+    ("out-of-bounds: no upper bound", "if not least <= value <= greatest:", "if value < least:"),
     (
         "bounds of the invocation only",
         "open_reads[read] = (min(least, low), max(greatest, high))",
@@ -263,34 +293,45 @@ SET = mutants(
     "set",
     "data.sets",
     (
-        "losses pass",
+        "lost: passes",
         "            and element not in seen\n            and history",
         "            and False\n            and history",
     ),
-    ("strangers pass", "for element in sorted(seen - tried, key=repr):", "for element in ():"),
+    (
+        "unexpected: strangers pass",
+        "for element in sorted(seen - tried, key=repr):",
+        "for element in ():",
+    ),
     (
         "only acknowledged additions may show",
         "if outcome != Outcome.FAIL:\n            tried.add(element)\n        if (",
         "if outcome == Outcome.OK:\n            tried.add(element)\n        if (",
     ),
+    (
+        "recovered: nobody is told",
+        "elif outcome == Outcome.INFO and element in seen:",
+        "elif False:",
+    ),
 )
 SET_FULL = mutants(
     "set-full",
     "data.sets",
-    ("losses pass", "elif absent and absent[-1] == later[-1][0]:", "elif False:"),
-    ("doubles pass", "if len(elements) != len(set(elements)):", "if False:"),
+    ("lost: passes", "elif absent and absent[-1] == later[-1][0]:", "elif False:"),
+    ("duplicated: doubles pass", "if len(elements) != len(set(elements)):", "if False:"),
     (
-        "strangers pass",
+        "unexpected: strangers pass",
         "if element not in tried:\n            found",
         "if False:\n            found",
     ),
-    ("a moment's absence is a loss", "absent[-1] == later[-1][0]", "absent"),
+    ("stale: a moment's absence is a loss", "absent[-1] == later[-1][0]", "absent"),
+    ("never-read: nobody is told", "if not later:", "if not later and False:"),
 )
 LONG_FORK = mutants(
     "long-fork",
     "data.long_fork",
-    ("forks pass", "if ahead and behind:", "if False:"),
-    ("being ahead is a fork", "if ahead and behind:", "if ahead:"),
+    ("long-fork: passes", "if ahead and behind:", "if False:"),
+    ("long-fork: being ahead is a fork", "if ahead and behind:", "if ahead:"),
+    ("distinct-values: pass", "if differ:", "if False:"),
     ("only the first reads count", "combinations(reads, 2)", "combinations(reads[:1], 2)"),
 )
 CONTENT = mutants(
@@ -298,8 +339,8 @@ CONTENT = mutants(
     "kafka.content",
     (
         "inconsistent-offsets",
-        "for offset, values in log.conflicts.items():",
-        "for offset, values in {}.items():",
+        "for offset, values in log.conflicts.items():\n            named",
+        "for offset, values in {}.items():\n            named",
     ),
     (
         "duplicate",
@@ -373,6 +414,7 @@ CIRCLES = mutants(
     "kafka.circles",
     ("G0", "    if settings.ww_deps:", "    if False:"),
     ("G1c", "sources.append(source)\n                    targets.append(reader)", "pass"),
+    ("who read an offset read all that it held", "if misread:", "if False:"),
     ("G1c by real time", "graph.add_realtime(history.invoked, history.completed, certain)", "pass"),
 )
 RECENCY = mutants(
@@ -483,10 +525,17 @@ RULINGS = mutants(
     ),
     (
         "what came after explains a replacement",
-        "return ruling.before(self._shown(anomaly))",
+        "return ruling.before(self._ended(anomaly.operations[:2][-1]))",
         "pass",
     ),
     ("one lost record explains a whole skip", "worst = max(rulings", "worst = min(rulings"),
+    ("what a group forgot has no excuse", "if home is None:", "if True:"),
+    (
+        "the oldest commit explains what was forgotten",
+        "return max((end for end in ends if",
+        "return min((end for end in ends if",
+    ),
+    ("a loss invents commits", "if not told <= {None, *", "if False and {None, *"),
 )
 LEVELS = mutants(
     "kafka",

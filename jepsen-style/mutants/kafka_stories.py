@@ -559,6 +559,72 @@ def late_change(story: Story, bad: bool) -> None:
     story.poll(5, (base + 1, 2))
 
 
+def forgotten_group(story: Story, bad: bool) -> None:
+    """A group forgets its commit and its generation with the only replica of the partition that
+    keeps them, whose node was wiped; or (`bad`) was only killed.
+    """
+    home = "__consumer_offsets-4"
+    story.see("group", group="g", key=home)
+    story.see("isr", key=home, epoch=1, isr=[1])
+    before: list[Micro] = [["assignment", "g", 7, "a", ["x"]], ["commit", "g", "x", 3]]
+    after: list[Micro] = [
+        ["committed", "g", "x", None],
+        ["assignment", "g", 1, "b", ["x"]],
+        ["assignment", "g", 7, "b", ["x"]],
+    ]
+    for call in before:
+        story.do(6, [call], [call])
+    story.see("fault", kind="kill" if bad else "wipe", node=1)
+    for call in after:
+        story.do(6, [call], [call])
+
+
+def commit_after_the_loss(story: Story, bad: bool) -> None:
+    """The partition of the group lost an old commit to a wipe, and (`bad`) one that was answered
+    when the promise was in force again; else just the old one.
+    """
+    home = "__consumer_offsets-4"
+    story.see("group", group="g", key=home)
+    story.see("isr", key=home, epoch=1, isr=[1])
+    old, new = ["commit", "g", "x", 3], ["commit", "g", "x", 5]
+    story.do(6, [old], [old])
+    if not bad:
+        story.do(6, [new], [new])
+    story.see("fault", kind="wipe", node=1)
+    if bad:
+        story.see("isr", key=home, epoch=2, isr=[1, 2])
+        story.do(6, [new], [new])
+    forgotten = ["committed", "g", "x", None]
+    story.do(7, [forgotten], [forgotten])
+
+
+def invented_commit(story: Story, bad: bool) -> None:
+    """A group that lost its commit tells none; or (`bad`) one that nobody made."""
+    home = "__consumer_offsets-4"
+    story.see("group", group="g", key=home)
+    story.see("isr", key=home, epoch=1, isr=[1])
+    old = ["commit", "g", "x", 3]
+    story.do(6, [old], [old])
+    story.see("fault", kind="wipe", node=1)
+    told = ["committed", "g", "x", 9 if bad else None]
+    story.do(7, [told], [told])
+
+
+def offset_used_again(story: Story, bad: bool) -> None:
+    """Two clients read one offset before and after a wipe: each another record, none of which was
+    sent after it was read; or (`bad`) the first read what was sent only later.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1])
+    story.begin(0, [["send", "x", 1]])
+    story.end(0, None, Outcome.INFO)
+    story.begin(5, [["poll"]])
+    story.poll(6, (base, 2 if bad else 1))
+    story.see("fault", kind="wipe", node=1)
+    story.send(1, 2, base)
+    story.end(5, [["poll", {"x": [[base, 2]]}]])
+
+
 def leaderless(story: Story, bad: bool) -> None:
     """Without a leader and without a look at the files nothing is decided."""
     story.see("leader", key="x", epoch=1, leader=1 if bad else None)
@@ -621,6 +687,10 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         entered_again,
         power_cut,
         late_change,
+        forgotten_group,
+        commit_after_the_loss,
+        invented_commit,
+        offset_used_again,
         leaderless,
     )
 }

@@ -27,11 +27,14 @@ from .catalogue import CATALOGUE, CHECKERS, Mutant
 from .kafka_stories import STORIES, Story, told
 from .objects import object_history
 from .transaction_stories import (
+    BANK_FAULTS,
     FAULTS,
     SET_FAULTS,
+    bank_history,
     grown_set_history,
     long_fork_history,
     transaction_history,
+    unread_counter,
 )
 
 LEAST_MUTANTS = 60
@@ -122,7 +125,21 @@ def transaction_cases(kind: str) -> Callable[[], Iterator[History]]:
 
 def long_fork_cases() -> Iterator[History]:
     for seed in range(ROUNDS):
-        yield long_fork_history(Random(seed), forked=seed % 2 == 0)
+        shown = 1 if seed % 3 else 2
+        yield long_fork_history(Random(seed), forked=seed % 2 == 0, shown=shown)
+
+
+def bank_cases() -> Iterator[History]:
+    yield from polynomial_cases("bank")()
+    for seed in range(ROUNDS):
+        for fault in BANK_FAULTS:
+            yield bank_history(Random(seed), fault)
+
+
+def counter_cases() -> Iterator[History]:
+    yield from polynomial_cases("counter")()
+    for seed in range(ROUNDS):
+        yield unread_counter(Random(seed))
 
 
 def set_full_cases() -> Iterator[History]:
@@ -166,8 +183,8 @@ BENCHES: Mapping[str, Bench] = {
         transaction_cases("rw-register"),
         by("transactions.rw_register", "check_rw_register"),
     ),
-    "bank": (polynomial_cases("bank"), by("data.bank", "check_bank")),
-    "counter": (polynomial_cases("counter"), by("data.counter", "check_counter")),
+    "bank": (bank_cases, by("data.bank", "check_bank")),
+    "counter": (counter_cases, by("data.counter", "check_counter")),
     "set": (polynomial_cases("set"), by("data.sets", "check_set")),
     "set-full": (set_full_cases, by("data.sets", "check_set_full")),
     "long-fork": (long_fork_cases, by("data.long_fork", "check_long_fork")),

@@ -1,7 +1,9 @@
 """Transaction cycles of the log: ww by offsets, wr by polls, with process and realtime edges.
 
 Kafka does not isolate writes, so cycles that need a ww edge are reported and allowed. A cycle of
-reads alone (with the order of a process or of real time) says that somebody read the future.
+reads alone (with the order of a process or of real time) says that somebody read the future. No
+loss explains that, so its edges are of records and not of offsets: after a loss outside the
+guarantee an offset may hold another record, and who read the one has not read the other.
 """
 
 from __future__ import annotations
@@ -27,11 +29,14 @@ def transaction_cycles(
         return [], []
     graph = Graph(len(history))
     for log in records.keys.values():
-        writer, value_at = log.writer, log.value_at
+        writer, value_at, misread = log.writer, log.value_at, log.misread
         sources, targets = graph.sources[Edge.WR], graph.targets[Edge.WR]
         for reader, offsets in log.polls:
             for offset in offsets:
-                source = writer.get(value_at[offset])
+                value = value_at[offset]
+                if misread:
+                    value = misread.get((reader, offset), value)
+                source = writer.get(value)
                 if source is not None and source != reader:
                     sources.append(source)
                     targets.append(reader)
@@ -71,7 +76,7 @@ def linear_order_exists(records: Records) -> bool:
         # Along a log points only rise, so the highest record read decides.
         sources = [log.writers[place] for place in log.highest_polled()]
         readers = [operation for operation, _ in log.polls]
-        if NOBODY in sources:
+        if NOBODY in sources or log.misread:
             return False
         for source, reader in zip(sources, readers, strict=True):
             if points[reader] < points[source]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from ..verdict import Anomaly
 from .records import NOBODY, KeyLog, Records
@@ -10,23 +10,44 @@ from .settings import KafkaSettings
 
 
 def inconsistent_offsets(records: Records) -> Iterator[Anomaly]:
-    """One offset of one key carried two different values, in acknowledgements or polls."""
+    """One offset of one key carried two different values, in acknowledgements or polls. The
+    operations are the first that told of each, in the order in which clients knew.
+    """
     for key, log in records.keys.items():
+        told = first_told(records, log) if log.conflicts else {}
         for offset, values in log.conflicts.items():
             named = ", ".join(sorted(map(repr, values)))
-            promised = sorted(
-                log.writer[value] for value in values if log.acked.get(value) == offset
-            )
-            reader = log.readers[log.index_of[offset]]
-            if not promised and reader != NOBODY:
-                # No sender was answered, so the record stands since it was first read.
-                promised = [reader]
             yield Anomaly(
                 "inconsistent-offsets",
                 f"offset {offset} of {key!r} held {named}",
-                tuple(dict.fromkeys((*promised, log.witness[offset]))),
+                tuple(dict.fromkeys((*told[offset], log.witness[offset]))),
                 {"key": key, "offset": offset},
             )
+
+
+def first_told(records: Records, log: KeyLog) -> dict[int, list[int]]:
+    """By conflicting offset: for each value there the operation by which a client first knew of it,
+    its sender's or a reader's; in order of completion.
+    """
+    completed = records.history.completed
+    first: dict[int, dict[Hashable, int]] = {offset: {} for offset in log.conflicts}
+
+    def tell(offset: int, value: Hashable, operation: int) -> None:
+        known = first[offset].setdefault(value, operation)
+        if completed[operation] < completed[known]:
+            first[offset][value] = operation
+
+    for offset, values in log.conflicts.items():
+        for value in values:
+            if log.acked.get(value) == offset:
+                tell(offset, value, log.writer[value])
+    for reader, offsets in log.polls:
+        for offset in offsets:
+            if offset in first:
+                tell(offset, log.misread.get((reader, offset), log.value_at[offset]), reader)
+    return {
+        offset: sorted(told.values(), key=completed.__getitem__) for offset, told in first.items()
+    }
 
 
 def duplicates(records: Records) -> Iterator[Anomaly]:

@@ -11,6 +11,7 @@ as `value`:
 | `batches` | key, batches: [[base offset, producer id, producer epoch, first sequence, count]] |
 | `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
+| `group` | group, key (the partition that keeps the group's offsets and generations) |
 | `fault` | kind, node and what else it took |
 """
 

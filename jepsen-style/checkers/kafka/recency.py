@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from ...history import NEVER
 from ..linearizability.check import check_calls
@@ -53,7 +53,7 @@ def committed_offsets(records: Records) -> Iterator[Anomaly]:
     Commits may repeat a value; where they do not, the decision takes linear time.
     """
     history = records.history
-    registers: dict[Hashable, list[TimedCall]] = {}
+    registers: dict[tuple[str, str], list[TimedCall]] = {}
     for index, name, offset in records.commits:
         call = Call("write", offset)
         timed = (call, history.invoked[index], history.completed[index], index)
@@ -67,7 +67,12 @@ def committed_offsets(records: Records) -> Iterator[Anomaly]:
         if verdict.status is Status.UNKNOWN:
             yield Anomaly("undecided", f"committed offsets of {register}: {verdict.reason}")
         for anomaly in verdict.anomalies:
-            yield Anomaly("lost-commit", f"{register}: {anomaly.description}", anomaly.operations)
+            yield Anomaly(
+                "lost-commit",
+                f"{register}: {anomaly.description}",
+                anomaly.operations,
+                {"register": register, "group": register[0]},
+            )
 
 
 def register_verdict(calls: list[TimedCall]) -> Verdict:
@@ -92,7 +97,7 @@ def group_ownership(records: Records) -> Iterator[Anomaly]:
                     f"{key!r} belongs to {first!r} and {member!r} "
                     f"in generation {generation} of {group!r}",
                     (shown, index),
-                    {"key": key},
+                    {"key": key, "group": group},
                 )
     by_group: dict[str, list[tuple[int, int, int]]] = {}
     for index, group, generation, _, _ in records.assignments:
@@ -111,4 +116,4 @@ def group_ownership(records: Records) -> Iterator[Anomaly]:
                 position += 1
             if generation < highest:
                 text = f"{group!r} was in generation {highest} and later in {generation}"
-                yield Anomaly("generation-went-back", text, (proof, index))
+                yield Anomaly("generation-went-back", text, (proof, index), {"group": group})

@@ -37,6 +37,8 @@ class KeyLog:
         self.failed: dict[Hashable, int] = {}
         self.strays: dict[Hashable, int] = {}
         """Value polled at an offset that holds another one, to the first such ok poll."""
+        self.misread: dict[tuple[int, int], Hashable] = {}
+        """(ok poll, offset) to what it got there, where that is not what `value_at` says."""
         self.polls: list[tuple[int, list[int]]] = []
         """(ok operation, the offsets it polled, in the order of delivery)."""
         self.senders: list[int] = []
@@ -247,6 +249,7 @@ class Records:
                 log.saw(offset, value, index)
                 if value_at[offset] != value:
                     log.strays.setdefault(value, index)
+                    log.misread[index, offset] = value
         if not offsets:
             return
         if log.polls and log.polls[-1][0] == index:

@@ -62,6 +62,7 @@ def rw_register_anomalies(history: History) -> list[Anomaly]:
                     Anomaly("G1b", f"read {value!r} of {key!r}, soon overwritten", (index, source))
                 )
         elif value is not None:
+            # Reported only, as Elle does: a register may hold a value before the history begins.
             found.append(Anomaly("unwritten-read", f"nobody wrote {value!r} to {key!r}", (index,)))
     read_values = set(readers)
     effective = [
