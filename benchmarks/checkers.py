@@ -1,7 +1,7 @@
 """How fast the checkers are, on one core: `python benchmarks/checkers.py [--histories DIR]`.
 
 Everything but the recorded histories is made here, from a fixed seed. Times are processor time of
-this process; memory is its peak.
+this process; memory is its peak so far. `--write` puts the table into docs/NUMBERS.md.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from random import Random
 from time import perf_counter, process_time
 
 import orjson
+from figures import machine, tell
 
 from logboat.jepsen_style.checkers import Status
 from logboat.jepsen_style.checkers.kafka import report_on
@@ -28,6 +29,7 @@ from logboat.jepsen_style.checkers.polynomial import (
     check_register_columns,
 )
 from logboat.jepsen_style.history import History, read_history
+from logboat.jepsen_style.manifest import check_manifest
 
 MILLION = 1_000_000
 CLIENTS = 50
@@ -88,6 +90,7 @@ def register_history(
 def write_kafka_lines(path: Path, operations: int) -> None:
     """Half sends, half polls of a few records, on 16 keys; 50 clients at a time."""
     random = Random(3)
+    records: dict[str, list[int]] = {}
     keys = [f"topic-{number}" for number in range(16)]
     ends = dict.fromkeys(keys, 0)
     positions: dict[tuple[int, str], int] = {}
@@ -141,10 +144,8 @@ def write_kafka_lines(path: Path, operations: int) -> None:
             output.write(line(100 + number, "ok", "poll", [["poll", {key: found}]]))
 
 
-records: dict[str, list[int]] = {}
-
-
-def timed(name: str, bar: str, work: Callable[[], object]) -> None:
+def timed(name: str, bar: str, work: Callable[[], object]) -> str:
+    """The row of the table."""
     gc.collect()
     gc.disable()
     wall, cpu = perf_counter(), process_time()
@@ -152,10 +153,8 @@ def timed(name: str, bar: str, work: Callable[[], object]) -> None:
     wall, cpu = perf_counter() - wall, process_time() - cpu
     gc.enable()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{name}: {cpu:.2f} s cpu, {wall:.2f} s wall, peak {peak:.0f} MiB (bar {bar}); {said}",
-        flush=True,
-    )
+    print(f"{name}: {cpu:.2f} s", file=sys.stderr, flush=True)
+    return f"| {name} | {cpu:.2f} s | {wall:.2f} s | {peak:.0f} MiB | {bar} | {said} |"
 
 
 def search_all(histories: Sequence[History], model: str) -> str:
@@ -166,22 +165,32 @@ def search_all(histories: Sequence[History], model: str) -> str:
     return ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
 
 
-def recorded(name: str, bar: str, paths: Sequence[Path], model: str) -> None:
+def recorded(name: str, bar: str, paths: Sequence[Path], model: str) -> list[str]:
     histories: list[History] = []
 
     def read() -> str:
         histories.extend(map(read_history, paths))
         return f"{sum(map(len, histories))} operations"
 
-    timed(f"{name}, reading", "-", read)
-    timed(name, bar, lambda: search_all(histories, model))
+    return [
+        timed(f"{name}, reading", "-", read),
+        timed(name, bar, lambda: search_all(histories, model)),
+    ]
 
 
-def polynomial(operations: int) -> None:
+def polynomial(operations: int) -> list[str]:
     log = log_history(operations)
-    timed("log", "0.6 s", lambda: check_log(log).status.value)
     register = register_history(operations)
-    timed("register", "0.6 s", lambda: check_register_columns(*register).status.value)
+    return [
+        timed("log", "0.6 s", lambda: check_log(log).status.value),
+        timed("register", "0.6 s", lambda: check_register_columns(*register).status.value),
+    ]
+
+
+def whole_folder(directory: Path) -> str:
+    checked = list(check_manifest(directory))
+    wrong = sum(one.quarrel is not None for one in checked)
+    return f"{len(checked)} files, {wrong} wrong"
 
 
 def kafka_file(path: Path) -> str:
@@ -194,7 +203,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=Path, default=Path("../shared/histories"))
     parser.add_argument("--operations", type=int, default=MILLION)
+    parser.add_argument("--write", action="store_true", help="keep the table in docs/NUMBERS.md")
     options = parser.parse_args()
+    rows: list[str] = []
     if options.histories.is_dir():
         etcd = "cas-register (initial value nil/absent; cas has ok/fail results)"
         for name, bar, pattern, model in (
@@ -202,15 +213,21 @@ def main() -> int:
             ("kv c50-bad", "0.2 s", "porcupine-kv/c50-bad.txt", "key-value"),
             ("kv c50-ok", "1.1 s, 500 MB", "porcupine-kv/c50-ok.txt", "key-value"),
         ):
-            recorded(name, bar, sorted(options.histories.glob(pattern)), model)
+            rows += recorded(name, bar, sorted(options.histories.glob(pattern)), model)
+        rows.append(
+            timed("all recorded histories", "0 wrong", lambda: whole_folder(options.histories))
+        )
     else:
         print(f"no recorded histories at {options.histories}", file=sys.stderr)
-    polynomial(options.operations)
+    rows += polynomial(options.operations)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "history.jsonl"
         write_kafka_lines(path, options.operations)
-        records.clear()
-        timed("Kafka suite from JSON lines", "15 s, 2 GB", lambda: kafka_file(path))
+        rows.append(timed("Kafka suite from JSON lines", "15 s, 2 GB", lambda: kafka_file(path)))
+    head = "| check | processor | wall | peak so far | bar | said |\n|---|--:|--:|--:|---|---|\n"
+    said = f"{options.operations:,} operations each, where not recorded."
+    text = f"{machine()}. One core; {said}\n\n{head}" + "\n".join(rows) + "\n"
+    tell("Checkers", text, write=options.write)
     return 0
 
 
