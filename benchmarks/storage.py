@@ -1,9 +1,11 @@
-"""A partition's log by itself, on a real disk: appends and syncs, starts, recovery, compaction.
+"""How fast one node's storage appends, starts, recovers and compacts, and how few files it needs.
 
-    python benchmarks/storage.py [--rounds 3] [--gigabytes 10] [--megabytes 1000] [--write]
+    python benchmarks/storage.py SECTION... [--rounds N] [--gigabytes N] [--megabytes N] [--write]
 
-`--gigabytes` is what lies in the log that is started (100 segments), `--megabytes` what is
-appended, scanned and compacted. Needs twice that much room where temporary files live.
+Sections: append, start, scan, compaction, descriptors. Each is a section of docs/NUMBERS.md and
+takes at most three minutes on a machine that does nothing else. `--gigabytes` is what lies in the
+log that is started (100 segments), `--megabytes` what is appended, scanned and compacted. Needs
+twice that much room where temporary files live.
 """
 
 from __future__ import annotations
@@ -11,19 +13,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from figures import Figure, machine, table, tell
-from run import compile_as_installed
+from run import NODE, compile_as_installed, single_node
 
 from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog
 from logboat.partitions.storage.batch_scan import Scan
@@ -43,10 +46,14 @@ GROUPS_AHEAD = 4
 """Appended while older ones are synced, as by producers with requests in flight."""
 
 SEGMENTS = 100
-WINDOW_PROBES = 200
-"""About a second of them while the cleaner is held, as many beside it, and so on, so that what else
-the machine does falls on both. One quiet stretch before one busy stretch gave ratios of 0.7, 0.9,
-3.9 and 10.8 on a shared machine. Load that comes in bursts still shows: measure at a quiet time."""
+
+DESCRIPTORS = 1_024
+PARTITIONS = 2_000
+
+WINDOW_PROBES = 50
+"""A quarter of a second of them while the cleaner is held, as many beside it, and so on, so that
+what else the machine does falls on both: the device alone has pauses of 50 to 200 ms. One quiet
+stretch before one busy stretch gave ratios of 0.7, 0.9, 3.9 and 10.8 on a shared machine."""
 
 PROBE_EVERY_S = 0.005
 KEYS = 100_000
@@ -143,7 +150,9 @@ def plain_rate(folder: str, megabytes: int) -> float:
 # Starts.
 
 
-async def start_times(folder: str, gigabytes: float) -> tuple[float, float]:
+async def start_times(
+    folder: str, gigabytes: float, rounds: int
+) -> tuple[list[float], list[float]]:
     """Seconds to open after a clean stop, and after a kill with a checkpoint at the end."""
     disk = RealDisk()
     size = int(gigabytes * (1 << 30))
@@ -151,16 +160,16 @@ async def start_times(folder: str, gigabytes: float) -> tuple[float, float]:
     async with log_at(folder, config, disk) as (_, log):
         await append_all(log, size // (GROUP_BATCHES * BATCH_BYTES), synced=False)
         end_offset = log.log_end_offset
-    times = []
-    for clean in (True, False):
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for clean in [True, False] * rounds:
         if not clean:
             os.remove(f"{folder}/.kafka_cleanshutdown")
         began = time.monotonic()
         async with log_at(folder, config, disk) as (directory, log):
-            times.append(time.monotonic() - began)
+            times[clean].append(time.monotonic() - began)
             assert (directory.clean, log.log_end_offset) == (clean, end_offset)
     disk.close()
-    return times[0], times[1]
+    return times[True], times[False]
 
 
 # An unchecked tail.
@@ -193,8 +202,18 @@ async def scan_rates(folder: str, megabytes: int) -> tuple[float, float]:
 # Compaction beside a producer.
 
 
-async def compaction_beside_producer(folder: str, megabytes: int) -> tuple[float, float, float]:
-    """p99 in ms of a lone synced append, quiet and while another log is compacted; MB/s."""
+@dataclass
+class Beside:
+    """Latencies in ms of a lone synced append, quiet and while another log is compacted."""
+
+    quiet: list[float]
+    busy: list[float]
+    megabytes_per_s: float
+    longest_slice_ms: float
+    """Wall time: it includes what the machine took away meanwhile."""
+
+
+async def compaction_beside_producer(folder: str, megabytes: int) -> Beside:
     disk = RealDisk()
     config = LogConfig(compact=True, delete=False, segment_bytes=64 << 20, synced=False)
     async with log_at(folder, config, disk) as (directory, dirty):
@@ -233,7 +252,7 @@ async def compaction_beside_producer(folder: str, megabytes: int) -> tuple[float
             took += time.monotonic() - began
         await cleaning
     disk.close()
-    return p99(quiet), p99(busy), megabytes / took
+    return Beside(quiet, busy, megabytes / took, 1_000 * pace.longest_slice_s)
 
 
 class GatedPace(Pace):
@@ -262,64 +281,172 @@ async def latencies(log: PartitionLog, count: int) -> list[float]:
     return times
 
 
-def p99(times: list[float]) -> float:
-    return sorted(times)[int(0.99 * (len(times) - 1))]
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[int(share * (len(times) - 1))]
+
+
+# Few descriptors.
+
+FEW = ["sh", "-c", f'ulimit -n {DESCRIPTORS}; exec "$@"', "sh", *NODE]
+
+
+@dataclass
+class Scarce:
+    """Seconds."""
+
+    created: float
+    written: float
+    restarted: float
+
+
+def with_few_descriptors() -> Scarce:
+    """A node of PARTITIONS partitions: made, each written, killed, and each written again."""
+    with tempfile.TemporaryDirectory() as directory:
+        settings = {"log.dirs": f"{directory}/data"}
+        with single_node(FEW, **settings) as (host, port, _):
+            servers = f"{host}:{port}"
+            created = timed(lambda: create_topic(servers))
+            written = timed(lambda: write_each(servers))
+        with single_node(FEW, **settings) as (host, port, started):
+            write_each(f"{host}:{port}")
+            restarted = time.monotonic() - started
+    return Scarce(created, written, restarted)
+
+
+def timed(work: Callable[[], None]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def create_topic(servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    topic = NewTopic("many", PARTITIONS, 1)
+    for made in admin.create_topics([topic], request_timeout=120).values():
+        made.result(120)
+
+
+def write_each(servers: str) -> None:
+    """A record into each partition, acknowledged by all replicas (there is one)."""
+    failed: list[object] = []
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 20})
+    for partition in range(PARTITIONS):
+        producer.produce(
+            "many",
+            b"x",
+            partition=partition,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+        )
+    left = producer.flush(120)
+    if left or failed:
+        raise SystemExit(
+            f"{left} records were not acknowledged, {len(failed)} failed: {failed[:1]}"
+        )
+
+
+# Sections of the page.
+
+
+def append_section(arguments: argparse.Namespace) -> list[Figure]:
+    through_disk = Figure("append and sync through Disk, 1 MB each", "MB/s", "")
+    ours = Figure("append and sync through a log, 16 KB batches", "MB/s", "")
+    plain = Figure("writev and fdatasync, same bytes", "MB/s", "the reference")
+    disk_ratio = Figure("Disk / plain loop", "", "0.7")
+    ratio = Figure("log / plain loop", "", "")
+    for _ in range(arguments.rounds):
+        with tempfile.TemporaryDirectory() as root:
+            # The reference stands on both sides of what is compared with it.
+            before = plain_rate(root, arguments.megabytes // 2)
+            through_disk.values.append(asyncio.run(disk_rate(root, arguments.megabytes)))
+            ours.values.append(asyncio.run(append_rate(f"{root}/data", arguments.megabytes)))
+            after = plain_rate(root, arguments.megabytes // 2)
+        plain.values.append(2 / (1 / before + 1 / after))
+        disk_ratio.values.append(through_disk.values[-1] / plain.values[-1])
+        ratio.values.append(ours.values[-1] / plain.values[-1])
+    return [plain, through_disk, disk_ratio, ours, ratio]
+
+
+def start_section(arguments: argparse.Namespace) -> list[Figure]:
+    name = f"start, {arguments.gigabytes:g} GB in {SEGMENTS} segments"
+    clean = Figure(f"{name}, clean stop", "s", "1 s")
+    checkpointed = Figure("the same after a kill, checkpointed", "s", "1 s")
+    with tempfile.TemporaryDirectory() as root:
+        clean.values, checkpointed.values = asyncio.run(
+            start_times(f"{root}/data", arguments.gigabytes, arguments.rounds)
+        )
+    return [clean, checkpointed]
+
+
+def scan_section(arguments: argparse.Namespace) -> list[Figure]:
+    walk = Figure("scan of an unchecked tail, 16 KB batches", "GB/s", "0.7")
+    recovery = Figure("its recovery, written and synced again", "GB/s", "")
+    for _ in range(arguments.rounds):
+        with tempfile.TemporaryDirectory() as root:
+            walked, recovered = asyncio.run(scan_rates(f"{root}/data", arguments.megabytes))
+        walk.values.append(walked)
+        recovery.values.append(recovered)
+    return [walk, recovery]
+
+
+def compaction_section(arguments: argparse.Namespace) -> list[Figure]:
+    name = f"while {arguments.megabytes} MB are compacted"
+    figures = {
+        share: (
+            Figure(f"p{100 * share:g} of a synced append, quiet", "ms", ""),
+            Figure(f"p{100 * share:g} of it {name}", "ms", ""),
+        )
+        for share in (0.5, 0.99)
+    }
+    slower = Figure("p99, compacting / quiet", "", "2")
+    slices = Figure("longest slice of the cleaner", "ms", "5 ms")
+    rate = Figure("compaction beside it", "MB/s", "")
+    for _ in range(arguments.rounds):
+        with tempfile.TemporaryDirectory() as root:
+            found = asyncio.run(compaction_beside_producer(f"{root}/data", arguments.megabytes))
+        for share, (quiet, busy) in figures.items():
+            quiet.values.append(percentile(found.quiet, share))
+            busy.values.append(percentile(found.busy, share))
+        slower.values.append(percentile(found.busy, 0.99) / percentile(found.quiet, 0.99))
+        slices.values.append(found.longest_slice_ms)
+        rate.values.append(found.megabytes_per_s)
+    return [*(figure for pair in figures.values() for figure in pair), slower, slices, rate]
+
+
+def descriptors_section(arguments: argparse.Namespace) -> list[Figure]:
+    name = f"{PARTITIONS:,} partitions, ulimit -n {DESCRIPTORS:,}"
+    created = Figure(f"{name}: made", "s", "works")
+    written = Figure("a record into each, acks=all", "s", "works")
+    restarted = Figure("from a start after a kill to a record in each", "s", "works")
+    for _ in range(arguments.rounds):
+        found = with_few_descriptors()
+        created.values.append(found.created)
+        written.values.append(found.written)
+        restarted.values.append(found.restarted)
+    return [created, written, restarted]
+
+
+SECTIONS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
+    "append": append_section,
+    "start": start_section,
+    "scan": scan_section,
+    "compaction": compaction_section,
+    "descriptors": descriptors_section,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
+    parser.add_argument("sections", nargs="+", choices=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gigabytes", type=float, default=10)
     parser.add_argument("--megabytes", type=int, default=1_000)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     compile_as_installed()
-    gigabytes, megabytes = arguments.gigabytes, arguments.megabytes
-
-    through_disk = Figure("append and sync through Disk, 1 MB each", "MB/s", "")
-    ours = Figure("append and sync through a log, 16 KB batches", "MB/s", "")
-    plain = Figure("writev and fdatasync, same bytes", "MB/s", "the reference")
-    disk_ratio = Figure("Disk / plain loop", "", "0.7")
-    ratio = Figure("log / plain loop", "", "0.7")
-    clean = Figure(f"start, {gigabytes:g} GB in {SEGMENTS} segments, clean stop", "s", "1 s")
-    checkpointed = Figure("the same after a kill, checkpointed", "s", "1 s")
-    walk = Figure("scan of an unchecked tail, 16 KB batches", "GB/s", "0.7")
-    recovery = Figure("its recovery, written and synced again", "GB/s", "")
-    quiet = Figure("p99 of a synced append, quiet", "ms", "")
-    busy = Figure(f"p99 of it while {megabytes} MB are compacted", "ms", "")
-    slower = Figure("compacting / quiet", "", "2")
-    compaction = Figure("compaction beside it", "MB/s", "")
-    for number in range(arguments.rounds):
-        print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as root:
-
-            def fresh(root: str = root) -> str:
-                for path in Path(root).iterdir():
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-                return f"{root}/data"
-
-            plain.values.append(plain_rate(root, megabytes))
-            through_disk.values.append(asyncio.run(disk_rate(root, megabytes)))
-            disk_ratio.values.append(through_disk.values[-1] / plain.values[-1])
-            ours.values.append(asyncio.run(append_rate(fresh(), megabytes)))
-            ratio.values.append(ours.values[-1] / plain.values[-1])
-            for figure, value in zip(
-                (clean, checkpointed), asyncio.run(start_times(fresh(), gigabytes)), strict=True
-            ):
-                figure.values.append(value)
-            for figure, value in zip(
-                (walk, recovery), asyncio.run(scan_rates(fresh(), megabytes)), strict=True
-            ):
-                figure.values.append(value)
-            found = asyncio.run(compaction_beside_producer(fresh(), megabytes))
-            for figure, value in zip((quiet, busy, compaction), found, strict=True):
-                figure.values.append(value)
-            slower.values.append(found[1] / found[0])
-    figures = [plain, through_disk, disk_ratio, ours, ratio, clean, checkpointed, walk, recovery]
-    text = f"Machine: {machine()}. `benchmarks/storage.py`, {arguments.rounds} rounds.\n\n" + table(
-        [*figures, quiet, busy, slower, compaction]
-    )
-    tell("Storage", text, write=arguments.write)
+    for section in arguments.sections:
+        figures = SECTIONS[section](arguments)
+        text = f"Machine: {machine()}. `benchmarks/storage.py {section}`.\n\n" + table(figures)
+        tell(f"Storage: {section}", text, write=arguments.write)
     return 0
 
 

@@ -35,13 +35,13 @@ from .transactions import CleanedTransactions
 
 logger = logging.getLogger(__name__)
 
-READ_BYTES = 128 << 10
-WRITE_BYTES = 128 << 10
+READ_BYTES = 64 << 10
+WRITE_BYTES = 64 << 10
 """Gathered before they are written: so much a slice takes in a fraction of a millisecond."""
 
-SLICE_RECORDS = 300
+SLICE_RECORDS = 150
 
-SYNC_BYTES = 4 << 20
+SYNC_BYTES = 1 << 20
 """New segments reach the device in pieces: one large sync would hold up those of the logs."""
 
 

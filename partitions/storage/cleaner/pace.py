@@ -16,8 +16,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SLICE_UNITS = 400
-"""A unit is a record, a fifth of a batch's header, or a kilobyte: two to three microseconds."""
+SLICE_UNITS = 200
+"""A unit is a record, a fifth of a batch's header, or a kilobyte: two to five microseconds."""
 
 BATCH_UNITS = 5
 
