@@ -274,12 +274,14 @@ class GroupCoordinator(ConsumerApis):
             OffsetRecord(group_id, topic, partition, None)
             for topic, partition in found.state.offsets_of(group_id).places()
         ]
-        self._bury(found, group_id)
         if consumer_group is not None:
             records += consumer_group.all_tombstones()
         else:
             records.append(GroupRecord(group_id, None))
-        return await self._write(found, records)
+        if not found.writer.has_room(len(records)):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        self._bury(found, group_id)
+        return await self._write_burial(found, records)
 
 
 def _join_response(answer: JoinAnswer, version: int) -> JoinGroupResponse:

@@ -165,11 +165,17 @@ class CoordinatorCore(ABC):
             wall_ms=self._clock.now_ms(),
             retention_ms=self._settings.offsets_retention_ms,
         )
-        if not records:
+        if not records or not held.writer.has_room(len(records)):
             return
-        if not isinstance(records[-1], OffsetRecord):
+
+        def settled(appended: Appended) -> None:
+            _apply_offsets(held, records, appended)
+
+        if isinstance(records[-1], OffsetRecord):
+            self._append(held, records, settled)
+        else:
             self._bury(held, group_id)
-        self._append(held, records, lambda appended: _apply_offsets(held, records, appended))
+            self._append_or_reload(held, records, settled)
 
     def _bury(self, held: Held, group_id: str) -> None:
         """A member that joins while the tombstone is on its way starts a new group."""
@@ -309,15 +315,13 @@ class CoordinatorCore(ABC):
 
     async def _write(self, held: Held, records: list[LogRecord]) -> ErrorCode:
         """Write and wait; committed offsets are in force, in log order, when this returns."""
+        return await _written(_in_force_when_written(held, records, partial(self._append, held)))
 
-        def write(on_done: OnDone) -> None:
-            def in_force(appended: Appended) -> None:
-                _apply_offsets(held, records, appended)
-                on_done(appended)
-
-            self._append(held, records, in_force)
-
-        return await _written(write)
+    async def _write_burial(self, held: Held, records: list[LogRecord]) -> ErrorCode:
+        """As `_write`, for a group that is gone here already: if its tombstones can not be
+        written, it is not gone."""
+        append = partial(self._append_or_reload, held)
+        return await _written(_in_force_when_written(held, records, append))
 
     def _expect_join(self) -> tuple[int, asyncio.Future[JoinAnswer]]:
         token = next(self._tokens)
@@ -330,6 +334,21 @@ class CoordinatorCore(ABC):
         future: asyncio.Future[SyncAnswer] = asyncio.get_running_loop().create_future()
         self._syncs[token] = future
         return token, future
+
+
+def _in_force_when_written(
+    held: Held,
+    records: Sequence[LogRecord],
+    append: Callable[[Sequence[LogRecord], OnDone], None],
+) -> Callable[[OnDone], None]:
+    def write(on_done: OnDone) -> None:
+        def settled(appended: Appended) -> None:
+            _apply_offsets(held, records, appended)
+            on_done(appended)
+
+        append(records, settled)
+
+    return write
 
 
 async def _written(write: Callable[[OnDone], None]) -> ErrorCode:

@@ -106,7 +106,7 @@ class OffsetsPartition:
             del self.on_their_way[group_id]
 
     def knows(self, group_id: str) -> bool:
-        return group_id in self.names()
+        return any(group_id in of for of in (self.groups, self.consumer_groups, self.offsets))
 
     def names(self) -> dict[str, None]:
         """Of all groups, those with nothing but offsets too."""

@@ -62,6 +62,10 @@ class PartitionWriter:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
+    def has_room(self, records: int) -> bool:
+        """Would so many more be taken now?"""
+        return not self._closed and self._waiting_records + records <= MAX_WAITING_RECORDS
+
     def write(
         self,
         records: Sequence[LogRecord],

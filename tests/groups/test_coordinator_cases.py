@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from logboat.groups import GroupCoordinator
+import asyncio
+import time
+
+import pytest
+
+from logboat.groups import GroupCoordinator, writer
 from logboat.wire import ErrorCode
+from logboat.wire.messages.delete_groups import DeleteGroupsRequest
 from logboat.wire.messages.heartbeat import HeartbeatRequest
 from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from logboat.wire.messages.list_groups import ListGroupsRequest
 from logboat.wire.messages.offset_commit import OffsetCommitRequest
 from logboat.wire.messages.offset_fetch import OffsetFetchRequest
 from logboat.wire.messages.sync_group import SyncGroupRequest
 from tests.groups.memory_store import MemoryStore
-from tests.groups.test_coordinator import CLIENT, TOPIC_ID, commit, fetch, join, leading
+from tests.groups.test_coordinator import CLIENT, TOPIC_ID, commit, fetch, join, leading, loaded
 
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -85,6 +92,56 @@ async def test_p32_a_refused_commit_never_changes_what_is_stored() -> None:
         assert await commit(coordinator, 9, who, generation) == error
         assert (await fetch(coordinator)).offset == 5
     await coordinator.stop()
+
+
+async def test_o07_many_groups_are_listed_and_leave_nothing_behind_when_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One commit each; the cost of one does not grow with the others."""
+    monkeypatch.setattr(writer, "MAX_WAITING_RECORDS", 5_000)
+    coordinator = await leading(MemoryStore())
+    names = [f"g{number}" for number in range(6_000)]
+    part = CommitTopic.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    began = time.process_time()
+    for start in range(0, len(names), 1_000):
+        requests = [
+            OffsetCommitRequest(group_id=name, topics=[CommitTopic(name="t", partitions=[part])])
+            for name in names[start : start + 1_000]
+        ]
+        answers = await asyncio.gather(*(coordinator.offset_commit(r, 8) for r in requests))
+        assert {a.topics[0].partitions[0].error_code for a in answers} == {ErrorCode.NONE}
+    listed = await coordinator.list_groups(ListGroupsRequest(), 5)
+    assert len(listed.groups) == len(names)
+    await coordinator.delete_groups(DeleteGroupsRequest(groups_names=names[:1_000]), 2)
+    state = coordinator._held[0].state
+    assert len(state.names()) == len(names) - 1_000
+    refused = 0
+    while left := list(state.names()):
+        # More at a time than the log's queue takes: those are told to come again.
+        many = [DeleteGroupsRequest(groups_names=[name]) for name in left]
+        deleted = await asyncio.gather(*(coordinator.delete_groups(r, 2) for r in many))
+        refused += sum(answer.results[0].error_code != ErrorCode.NONE for answer in deleted)
+    assert refused
+    assert coordinator._held[0].state is state, "nothing had to be read again"
+    assert not any((state.groups, state.consumer_groups, state.offsets, state.on_their_way))
+    assert coordinator._held[0].timers == {}
+    # A cost that grew with the others would take minutes.
+    assert time.process_time() - began < 20
+    await coordinator.stop()
+
+
+async def test_a_group_whose_burial_could_not_be_written_is_still_there() -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    assert await commit(coordinator, 5) == ErrorCode.NONE
+    store.outcome = ErrorCode.NOT_ENOUGH_REPLICAS
+    answer = await coordinator.delete_groups(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert answer.results[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    store.outcome = ErrorCode.NONE
+    successor = await leading(store, epoch=1)
+    assert (await loaded(coordinator)).offset == (await fetch(successor)).offset == 5
+    await coordinator.stop()
+    await successor.stop()
 
 
 async def test_hole_16_a_commit_keeps_the_leader_epoch_of_what_was_read() -> None:
