@@ -39,6 +39,10 @@ RELOAD_DELAY_S = 0.1
 EXPIRY_GROUPS_PER_TURN = 100
 """A group with few offsets takes some microseconds to judge (RULES F1)."""
 
+TIMER_IS_EARLY_MS = 1
+"""The loop may call a timer up to its clock resolution early; the group's time is whole
+milliseconds, so a timer that came early would arm itself again at once, for ever."""
+
 APPEND_ERRORS = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
@@ -281,9 +285,12 @@ class CoordinatorCore(ABC):
 
     def _on_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
         held.timers.pop(group.group_id, None)
-        # The loop may call a timer up to its clock resolution early; the group's time is whole
-        # milliseconds, so a timer that came early would arm itself again at once, for ever.
-        due_ms = max(now_ms(), group.next_deadline_ms() or 0)
+        due_ms = group.next_deadline_ms()
+        if due_ms is None or due_ms > now_ms() + TIMER_IS_EARLY_MS:
+            # A heartbeat has put it off, and arms the timer only when its records are replicated.
+            self._arm_timer(held, group)
+            return
+        due_ms = max(now_ms(), due_ms)
         if isinstance(group, ConsumerGroup):
             self._fence_overdue(held, group, due_ms)
         else:

@@ -17,7 +17,16 @@ from logboat.wire.messages.offset_commit import OffsetCommitRequest
 from logboat.wire.messages.offset_fetch import OffsetFetchRequest
 from logboat.wire.messages.sync_group import SyncGroupRequest
 from tests.groups.memory_store import MemoryStore
-from tests.groups.test_coordinator import CLIENT, TOPIC_ID, commit, fetch, join, leading, loaded
+from tests.groups.test_coordinator import (
+    CLIENT,
+    TOPIC_ID,
+    beat,
+    commit,
+    fetch,
+    join,
+    leading,
+    loaded,
+)
 
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -142,6 +151,20 @@ async def test_a_group_whose_burial_could_not_be_written_is_still_there() -> Non
     assert (await loaded(coordinator)).offset == (await fetch(successor)).offset == 5
     await coordinator.stop()
     await successor.stop()
+
+
+async def test_a_timer_that_a_heartbeat_has_put_off_fences_nobody() -> None:
+    """The heartbeat waits for its records; meanwhile the next deadline is another member's, which
+    has seconds left."""
+    coordinator = await leading(MemoryStore())
+    held = coordinator._held[0]
+    for member_id in ("a", "b"):
+        await beat(coordinator, member_id, 0)
+    group = held.state.consumer_groups["g"]
+    coordinator._on_timer(held, group)
+    assert set(group.members) == {"a", "b"}
+    assert set(held.timers) == {"g"}
+    await coordinator.stop()
 
 
 async def test_hole_16_a_commit_keeps_the_leader_epoch_of_what_was_read() -> None:
