@@ -1,6 +1,6 @@
 """Consumer groups: how soon members get partitions, takeover, commits, a large group, idle cost.
 
-    python benchmarks/groups.py [--rounds 10] [--seconds 30] [--write]
+    python benchmarks/groups.py [members] [large] [idle] [--rounds 10] [--seconds 20] [--write]
 
 The members are bare connections in one process (`group_members.py`) which shares the machine with
 three nodes; records are synced. "Missed": not answered within the heartbeat interval, or answered
@@ -13,7 +13,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from random import Random
 
 from figures import Figure, machine, table, tell
@@ -51,7 +51,7 @@ BIG_SETTINGS: dict[str, str | int] = {
 BIG_INTERVAL_S = 2.0
 BIG_SESSION_MS = 10_000
 
-COMMITTERS = 64
+COMMITTERS = 128
 """Connections, each with one commit in flight."""
 
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -296,34 +296,36 @@ def idle(rounds: int) -> list[Figure]:
     return [few, many]
 
 
-PARTS = ("members", "commits", "big", "idle")
+def sections(arguments: argparse.Namespace) -> Iterator[tuple[str, str, list[Figure]]]:
+    """(title, what it is about, figures) of each that is wanted, one after the other."""
+    wanted = arguments.sections or ("members", "large", "idle")
+    if "members" in wanted:
+        figures = asyncio.run(members_come_and_die(arguments.rounds))
+        figures += asyncio.run(commits(arguments.seconds / 2))
+        times = f"session timeout {SESSION_MS / 1000:g} s, heartbeats every {INTERVAL_S:g} s"
+        yield "Consumer groups", times, figures
+    if "large" in wanted:
+        times = f"session timeout {BIG_SESSION_MS / 1000:g} s, heartbeats every {BIG_INTERVAL_S} s"
+        yield "A group of 500 members", times, asyncio.run(big_group(arguments.seconds))
+    if "idle" in wanted:
+        yield "Idle offsets partitions", f"{IDLE_S:g} s each", idle(arguments.rounds // 2)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("sections", nargs="*", help="members, large, idle; all of them")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    parts = arguments.parts or PARTS
     compile_as_installed()
 
-    figures: list[Figure] = []
-    if "members" in parts:
-        figures += asyncio.run(members_come_and_die(arguments.rounds))
-    if "commits" in parts:
-        figures += asyncio.run(commits(arguments.seconds / 2))
-    if "big" in parts:
-        figures += asyncio.run(big_group(arguments.seconds))
-    if "idle" in parts:
-        figures += idle(2)
-    text = (
-        f"Machine: {machine()}. Members and three nodes share it. `benchmarks/groups.py`, "
-        f"session timeout {SESSION_MS / 1000:g} s, heartbeats every {1000 * INTERVAL_S:g} ms; "
-        f"500 members: every {BIG_INTERVAL_S:g} s.\n\n" + table(figures)
-    )
-    tell("Consumer groups", text, write=arguments.write)
+    for title, about, figures in sections(arguments):
+        text = (
+            f"Machine: {machine()}. Clients and three nodes share it. `benchmarks/groups.py`, "
+            f"{about}.\n\n" + table(figures)
+        )
+        tell(title, text, write=arguments.write)
     return 0
 
 
