@@ -247,6 +247,9 @@ class LeaderFetcher:
                     appended.append(followed)
         for followed in appended:
             await self._settle(followed)
+            if followed.position is not None:
+                # Only now: an append may fail as late as when it is synced.
+                followed.failures = 0
 
     async def _append(self, followed: Followed, data: PartitionData) -> bool:
         """True when records were appended."""
@@ -266,7 +269,8 @@ class LeaderFetcher:
         except (CorruptBatch, OffsetGap, StorageFailed) as failed:
             self._report(followed, failed)
             return False
-        followed.failures = 0
+        if not len(records):
+            followed.failures = 0
         if not fresh or len(records) or followed.state.high_watermark != asked.high_watermark:
             followed.position = None
         return fresh and len(records) > 0

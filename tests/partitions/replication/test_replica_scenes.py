@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from logboat.jepsen_style.simulation import DiskCall, Keep, World
-from logboat.jepsen_style.simulation.drive import DirectoryNode
+from logboat.jepsen_style.simulation.drive import UNLIMITED, DirectoryNode
 from logboat.metadata.commands import DeleteTopics, ElectionType, ElectLeaders, PartitionId
 from logboat.metadata.image import NO_LEADER
 from logboat.partitions import Role, replicas
@@ -823,3 +823,26 @@ def test_a_log_that_a_full_disk_refused_opens_when_there_is_room(world: World) -
     scene.until(lambda: not scene.nodes[1].replicas.failed_logs())
     scene.await_role(1, Role.LEADER)
     assert scene.produce(1, b"a") == Answer(NO_ERROR, 0)
+
+
+def test_a_follower_whose_disk_is_full_asks_less_and_less_often(world: World) -> None:
+    """What it is sent is thrown away again, and each time it says so in its log."""
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a")
+    drive = scene.nodes[3].host.drive
+    drive.capacity_bytes = drive.used_bytes()
+    scene.produce(1, bytes(1000), acks=1)
+    asked: list[float] = []
+
+    def count(node_id: int, request: Message, response: Message) -> None:
+        if isinstance(request, FetchRequest) and request.replica_state.replica_id == 3:
+            asked.append(world.now)
+
+    scene.before_answer = count
+    world.run(20)
+    assert values(scene, 3) == [b"a"]
+    late = [when for when in asked if when > asked[0] + 10]
+    assert 5 <= len(late) <= 40  # Ten seconds; the longest pause is a second, the shortest half.
+    drive.capacity_bytes = UNLIMITED
+    scene.until(lambda: values(scene, 3) == [b"a", bytes(1000)])
