@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import orjson
@@ -140,7 +141,7 @@ def add_usual(history: History, events: list[Any]) -> int:
                     value = JUST_POLL  # half of all arguments, and one object for them
                 waiting[process] = len(functions)
                 processes.append(process)
-                functions.append(function)
+                functions.append(intern(function))
                 arguments.append(value)
                 results.append(None)
                 outcomes.append(unknown)

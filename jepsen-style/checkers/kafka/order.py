@@ -12,7 +12,7 @@ from ...history import NEVER, History, Outcome
 from ..running_maximum import running_maximum
 from ..verdict import Anomaly
 from .content import excused
-from .records import NOBODY, KeyLog, Records
+from .records import MOVING, NOBODY, KeyLog, Records
 from .settings import KafkaSettings
 
 
@@ -100,14 +100,14 @@ def position_moves(records: Records) -> dict[Any, list[Move]]:
     """By process: its assignments, and its polls that left nobody knows where."""
     history = records.history
     moves: dict[Any, list[Move]] = {}
-    functions, moving = history.function, {"assign", "subscribe"}
+    functions = history.function
     # Few operations move anything: those of these functions, and those whose outcome is not OK (0).
     everything = range(len(functions))
     candidates: Iterable[int] = everything
-    if moving.isdisjoint(functions):
+    if MOVING.isdisjoint(functions):
         candidates = compress(everything, history.outcome)
     for index in candidates:
-        if functions[index] in moving:
+        if functions[index] in MOVING:
             kept = frozenset(history.argument[index] or ())
             moves.setdefault(history.process[index], []).append((index, kept))
         elif history.outcome[index] != Outcome.OK and asked_to_poll(history.argument[index]):
