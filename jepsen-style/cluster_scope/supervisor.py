@@ -85,7 +85,8 @@ class Supervisor:
             and number not in self.unpinned
             and self._failed_starts[number] > TRIES
         ):
-            self.replace_disk(number)
+            # Not from inside the process that is ending.
+            self._stage.world.at(0.0, self.replace_disk, number)
 
     def _let_all_up(self, numbers: Sequence[int]) -> None:
         for number in numbers:
