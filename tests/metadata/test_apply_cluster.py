@@ -48,7 +48,7 @@ def test_a4_command_of_another_controller_epoch_changes_nothing() -> None:
     assert cluster.apply(ahead).error == ErrorCode.NOT_CONTROLLER
 
 
-def test_producer_id_blocks_never_overlap() -> None:
+def test_s15_producer_id_blocks_never_overlap() -> None:
     cluster = Cluster()
     epoch = cluster.broker(1).broker_epoch
     ask = AllocateProducerIds(cluster.epoch, 1, epoch, 1000)

@@ -39,7 +39,7 @@ async def test_ids_come_from_one_block_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("block", [(0, 3), (2, 3), (-5, 3), (10, 0), (2**63 - 2, 5)])
-async def test_a_block_that_was_had_or_cannot_be_is_refused(block: tuple[int, int]) -> None:
+async def test_s15_a_block_that_was_had_or_cannot_be_is_refused(block: tuple[int, int]) -> None:
     """KAFKA-20031: a controller repeats a block."""
     ids = producer_ids((0, 3), block, (100, 1))
     for expected in range(3):

@@ -86,7 +86,7 @@ def test_a_batch_has_the_bytes_of_librdkafka() -> None:
     assert decode_records(batch.view) == RECORDS
 
 
-def test_the_header_says_what_the_batch_holds() -> None:
+def test_s1_the_header_says_what_the_batch_holds() -> None:
     header = parse_header(
         encode_batch(
             some_records(4),
@@ -233,7 +233,7 @@ def test_offsets_inside_a_batch_rise() -> None:
             decode_records(broken)
 
 
-def test_compaction_may_leave_gaps_and_empty_batches() -> None:
+def test_s11_compaction_may_leave_gaps_and_empty_batches() -> None:
     data = encode_batch(some_records(3), base_offset=10)
     data[data.index(b"k1") - 2] = 2
     data[23:27] = (9).to_bytes(4, "big")

@@ -70,7 +70,7 @@ async def test_nothing_at_or_above_the_high_watermark_is_cleaned() -> None:
     await scene.close()
 
 
-async def test_nothing_from_an_open_transaction_on_is_cleaned() -> None:
+async def test_s10_nothing_from_an_open_transaction_on_is_cleaned() -> None:
     scene = await Scene.begin()
     for number in range(10):
         scene.put(("a", str(number)))
@@ -421,7 +421,7 @@ async def without_snapshots(scene: Scene) -> None:
     await scene.open()
 
 
-async def test_the_last_batch_of_a_producer_keeps_its_header() -> None:
+async def test_s10_the_last_batch_of_a_producer_keeps_its_header() -> None:
     """Else the producer's next batch would look like a gap, or its repeat like a new one."""
     scene = await Scene.begin(LARGE)
     producer = {"producer_id": 9, "producer_epoch": 1}
@@ -454,7 +454,7 @@ async def test_a_producer_that_was_forgotten_keeps_nothing() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-async def test_a_marker_outlives_its_transaction_and_is_gone_later(commit: bool) -> None:
+async def test_s10_a_marker_outlives_its_transaction_and_is_gone_later(commit: bool) -> None:
     """KAFKA-8522: its time begins when nothing of the transaction is left."""
     scene = await Scene.begin(LARGE)
     transaction = {"producer_id": 9, "producer_epoch": 0, "transactional": True}

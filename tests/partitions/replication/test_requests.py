@@ -104,7 +104,9 @@ def test_other_acks_are_refused(scene: ReplicaScene, acks: int) -> None:
     assert scene.nodes[1].log() == []
 
 
-def test_produce_to_an_unknown_topic(scene: ReplicaScene) -> None:
+def test_s18_produce_to_an_unknown_topic_is_told_from_one_without_a_leader(
+    scene: ReplicaScene,
+) -> None:
     _, answer = produce(scene, version=12, name="nowhere")
     assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     _, answer = produce(scene, by=UUID(int=99))
@@ -574,6 +576,25 @@ def test_offset_for_leader_epoch_goes_by_the_appended_end(
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1),
     ]
+
+
+def test_s12_only_coordinators_write_to_internal_topics(world: World) -> None:
+    scene = ReplicaScene(world)
+    for name in ("__consumer_offsets", "__transaction_state"):
+        scene.create(name=name)
+        _, answer = produce(scene, version=12, name=name)
+        assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        replicas = scene.nodes[1].replicas
+
+        async def append(name: str = name, replicas: Any = replicas) -> Any:
+            deadline = asyncio.get_running_loop().time() + 5
+            return await replicas.append(name, 0, batch(b"a"), deadline=deadline)
+
+        outcome = scene.call(1, append())
+        assert (outcome.error, outcome.base_offset) == (NO_ERROR, 0)
+        state = replicas.partition_state(name, 0)
+        assert state is not None
+        assert state.high_watermark == 1, "answered when all in sync have it"
 
 
 def test_coordinators_append_and_read_up_to_the_end(scene: ReplicaScene) -> None:

@@ -99,7 +99,7 @@ def test_a_silent_producer_expires_unless_its_transaction_is_open() -> None:
     assert len(states) == 1
 
 
-def test_a_snapshot_has_kafkas_bytes() -> None:
+def test_s6_a_snapshot_has_kafkas_bytes() -> None:
     states = ProducerStates()
     states.apply(ProducerBatch(5, 2, 7, 40, 42, 1234, False))
     data = states.snapshot()
@@ -193,7 +193,7 @@ def test_a_marker_of_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
     ),
     st.integers(0, 25),
 )
-def test_rolling_back_gives_the_state_before(
+def test_s3_rolling_back_gives_the_state_before(
     steps: list[tuple[int, int, bool, int]], keep: int
 ) -> None:
     states, offset = ProducerStates(), 0

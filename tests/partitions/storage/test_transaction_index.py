@@ -69,7 +69,7 @@ def indexes(disk: MemoryDisk) -> dict[str, bytes]:
     }
 
 
-async def test_an_aborted_transaction_has_kafkas_34_bytes() -> None:
+async def test_s6_an_aborted_transaction_has_kafkas_34_bytes() -> None:
     disk = new_disk()
     log = await open_log(disk)
     write(log, 5, 0)
