@@ -670,9 +670,10 @@ class PartitionLog:
                 log_start_offset=self.log_start_offset,
                 log_end_offset=self.log_end_offset,
             )
-        if upper_bound > self._written_offset:
-            self._try_write()
-            upper_bound = min(upper_bound, self._written_offset)
+        # Also where only older batches are wanted: a walk to their end looks at what follows, and
+        # bytes that are not there yet would pass for damage.
+        self._try_write()
+        upper_bound = min(upper_bound, self._written_offset)
         if offset >= upper_bound or (max_bytes <= 0 and not at_least_one):
             return LogRead(next_offset=offset)
         number = max(0, bisect_right(self._bases, offset) - 1)

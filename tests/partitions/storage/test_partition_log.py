@@ -356,3 +356,18 @@ async def test_offsets_by_timestamp(layout: str) -> None:
             assert below.offset == 1
         assert log.offset_for_timestamp(6, upper_bound=2) is None
     await log.close()
+
+
+async def test_a_read_below_what_is_still_held_meets_no_damage() -> None:
+    """Found by a random life: after a restart the walk to a batch's end went on into bytes that
+    were appended in this turn of the loop and not written yet."""
+    disk = new_disk()
+    log = await open_log(disk)
+    append(log, b"first")
+    await log.close()
+    log = await open_log(disk, clean=True)
+    append(log, b"second")
+    found = log.read(0, max_bytes=1, upper_bound=1, at_least_one=True)
+    assert (found.base_offset, found.next_offset) == (0, 1)
+    assert log.damage is None
+    await log.close()
