@@ -29,7 +29,10 @@ class Trace:
 
     def turn(self, when: float, host: int, callbacks: int, labels: Sequence[str]) -> None:
         """A host's loop ran `callbacks` callbacks (timers included)."""
-        self._add(_TURN.pack(b"t", when, host, callbacks))
+        pending = self._pending
+        pending += _TURN.pack(b"t", when, host, callbacks)
+        if len(pending) >= _FLUSH_BYTES:
+            self._flush()
         if self.labelled:
             self.events.append(f"{when:.9f} host {host} runs {', '.join(labels)}")
 

@@ -38,15 +38,16 @@ PROCESSOR_LIMIT_S = 120.0
 class WorldEvent:
     """Something the world itself does at its time: a delivery, a fault, a step of the schedule."""
 
-    __slots__ = ("args", "callback", "cancelled")
+    __slots__ = ("_cancelled", "args", "callback")
 
     def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
         self.callback = callback
         self.args = args
-        self.cancelled = False
+        # Called as asyncio's handles call it: the heap holds both, and is looked at all the time.
+        self._cancelled = False
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self._cancelled = True
 
 
 class World:
@@ -230,33 +231,39 @@ class World:
     def _choose(self) -> HostLoop | None:
         """Whose turn it is: one of those that have something to run and are not busy."""
         now = self.now
-        ready = [
-            loop
-            for loop in self.loops
-            if loop._ready and loop.busy_until <= now and not loop.host.paused
-        ]
-        if not ready:
-            return None
-        return ready[0] if len(ready) == 1 else ready[int(self._dice.random() * len(ready))]
+        first: HostLoop | None = None
+        ready: list[HostLoop] = []
+        for loop in self.loops:
+            if loop._ready and loop.busy_until <= now and not loop.host.paused:
+                if first is None:
+                    first = loop
+                ready.append(loop)
+        return first if len(ready) < 2 else ready[int(self._dice.random() * len(ready))]
 
     def _next_moment(self) -> float | None:
         """When the next timer or event is due, or a busy host becomes free."""
         self._drop_cancelled()
         moment = self._heap[0][0] if self._heap else None
         for loop in self.loops:
-            busy = loop._ready and not loop.host.paused
-            if busy and (moment is None or loop.busy_until < moment):
+            if (
+                loop._ready
+                and (moment is None or loop.busy_until < moment)
+                and not loop.host.paused
+            ):
                 moment = loop.busy_until
         return moment
 
     def _do_what_is_due(self) -> None:
-        while self._heap and self._heap[0][0] <= self.now:
+        now = self.now
+        # Read anew each time: what an event does may have the heap rebuilt.
+        while self._heap and self._heap[0][0] <= now:
             item = heapq.heappop(self._heap)[2]
-            if isinstance(item, WorldEvent):
-                if not item.cancelled:
+            if type(item) is WorldEvent:
+                if not item._cancelled:
                     item.callback(*item.args)
                 continue
-            if item.cancelled():
+            assert isinstance(item, Handle)
+            if item._cancelled:
                 self._cancelled_timers -= 1
                 continue
             item._scheduled = False  # type: ignore[attr-defined]
@@ -278,7 +285,7 @@ class World:
         try:
             for _ in range(count):
                 handle = ready.popleft()
-                if not handle.cancelled():
+                if not handle._cancelled:
                     handle._run()
                 # Checked, not left to SimKilled: handles and tasks swallow any exception.
                 if loop.dead:
@@ -295,7 +302,7 @@ class World:
 
     def _drop_cancelled(self) -> None:
         heap = self._heap
-        while heap and _is_cancelled(heap[0][2]):
+        while heap and heap[0][2]._cancelled:
             item = heapq.heappop(heap)[2]
             if isinstance(item, TimerHandle):
                 self._cancelled_timers -= 1
@@ -319,7 +326,7 @@ class World:
 
 
 def _is_cancelled(item: Handle | WorldEvent) -> bool:
-    return item.cancelled if isinstance(item, WorldEvent) else item.cancelled()
+    return item._cancelled
 
 
 def _label(handle: Handle) -> str:
