@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...client.failure import Failure
 from ...seam import SystemClock
 from ...testing import LocalCluster, NotInTime
 from ..clients import Journal, TopicPartition
@@ -105,13 +106,18 @@ def run_schedule(
     refuse_unknown(schedule)
     folder.mkdir(parents=True)
     (folder / SCHEDULE).write_bytes(schedule.to_json())
+    means = means or find_means(root=False)
+    cluster = LocalCluster(
+        schedule.nodes, directory=str(folder / CLUSTER), settings=schedule.settings
+    )
     with (folder / HISTORY).open("wb", buffering=0) as file:
-        cluster = LocalCluster(
-            schedule.nodes, directory=str(folder / CLUSTER), settings=schedule.settings
-        )
-        with cluster:
-            run = _Run(schedule, cluster, Recorder(file), means or find_means(root=False), sabotage)
-            asyncio.run(run.go(folder))
+        try:
+            with cluster:
+                run = _Run(schedule, cluster, Recorder(file), means, sabotage)
+                asyncio.run(run.go(folder))
+        except (Failure, NotInTime) as error:
+            reasons = [f"the cluster does not come up: {error}"]
+            return Outcome(Word.UNDECIDED, Tally(), folder, Coverage([]), reasons, means.lines())
     outcome = _judged(run, folder)
     for name in (VOLUMES, CLOCKS, *([CLUSTER] if outcome.word is Word.HELD else [])):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -89,6 +89,18 @@ def test_a_run_without_faults_is_too_weak(
     assert "0 faults, at least 1 are needed" in output
 
 
+def test_a_cluster_that_does_not_come_up_is_undecided_with_a_last_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = draw(1, nodes=3, minutes=0.02, mode="synced")
+    file = tmp_path / "schedule.json"
+    file.write_bytes(replace(drawn, settings={"broker.session.timeout.ms": "soon"}).to_json())
+    assert main(["replay", str(file), "--folder", str(tmp_path / "run")]) == 1
+    output = capsys.readouterr().out
+    assert output.splitlines()[-1].startswith("run: undecided | ops=0 ")
+    assert "undecided: the cluster does not come up: " in output
+
+
 def take_the_end_of_a_log(cluster: LocalCluster, history: History) -> None:
     """What was acknowledged last vanishes from every replica, though a consumer may have it."""
     sent = [one for one in history if one.function == "send" and one.outcome is Outcome.OK]
