@@ -442,11 +442,14 @@ class Node:
         from .http import start_http
         from .http.adapter import NodeForHttp
         from .http.forwarding import MAX_CALLS, Forwarder
+        from .metadata_history import MetadataHistory
 
         self._http_forwarders = [
             Forwarder(self.peers),
             Forwarder(self.peers, max_channels=MAX_CALLS),
         ]
+        history = MetadataHistory()
+        self.machine.subscribe(history.on_image)
         node = NodeForHttp(
             node_id=self.config.node_id,
             max_message_bytes=self.config.number("message.max.bytes"),
@@ -461,6 +464,7 @@ class Node:
             loop_lag=self.loop_lag,
             services=self.services,
             callers=self._http_forwarders[1],
+            history=history,
         )
         if self._http_placeholder is not None:
             self._http_placeholder.close()

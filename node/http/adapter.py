@@ -24,6 +24,7 @@ from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResp
 from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_groups import DescribeGroupsRequest
 from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from ...wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from ...wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.incremental_alter_configs import (
@@ -39,6 +40,7 @@ from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
 from ..handlers.describe_configs import described
 from ..loop_lag import LagSummary, LoopLag
+from ..metadata_history import MetadataHistory
 from ..producer_ids import NoProducerId
 from ..services import Services
 from .forwarding import Forwarder
@@ -87,6 +89,7 @@ class NodeForHttp:
         loop_lag: LoopLag,
         services: Services,
         callers: Forwarder,
+        history: MetadataHistory,
     ) -> None:
         """`controller`: of HTTP's own, since requests on one are answered in order. `lifecycle`:
         None while it is not made yet, because registration tells where HTTP listens. `callers`:
@@ -104,6 +107,7 @@ class NodeForHttp:
         self._loop_lag = loop_lag
         self._services = services
         self._callers = callers
+        self._history = history
 
     @property
     def node_id(self) -> int:
@@ -229,6 +233,16 @@ class NodeForHttp:
             return await self._services.producer_ids.next_id(deadline)
         except NoProducerId as error:
             raise Unreachable(str(error)) from error
+
+    async def elect_leaders(
+        self, request: ElectLeadersRequest, deadline: float
+    ) -> ElectLeadersResponse:
+        return await self._ask_controller(
+            ApiKey.ELECT_LEADERS, request, deadline, ElectLeadersResponse
+        )
+
+    def metadata_history(self) -> MetadataHistory:
+        return self._history
 
     async def create_offsets_topic(self, deadline: float) -> None:
         await self._services.topic_creation.create([OFFSETS_TOPIC], deadline)

@@ -35,6 +35,16 @@ class RecordOut:
     """Of the batch it stands in."""
 
 
+RECORD_BYTES = 100
+"""What a record costs beside its key and value, about."""
+
+
+def size_of(stored: RecordOut) -> int:
+    """Of a record in memory, and of its text, about."""
+    record = stored.record
+    return RECORD_BYTES + len(record.key or b"") + len(record.value or b"")
+
+
 @dataclass(slots=True)
 class FetchedRecords:
     """What a fetch brought, from the asked offset on."""

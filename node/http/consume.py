@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 from aiohttp import web
 
 from ...metadata.image import TopicImage
 from ...seam import frozen
-from ...wire import Records, WireError
+from ...wire import ErrorCode, Records, WireError
 from ...wire.compression import CompressionUnavailable
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.list_offsets import ListOffsetsRequest
 from . import query
-from .batches import FetchedRecords, decode, joined
+from .batches import FetchedRecords, decode, joined, size_of
 from .bodies import worked
 from .encodings import Encoding
 from .errors import ApiError, from_kafka, no_partition
-from .guards import json_response
+from .guards import JSON_TYPE, json_response
 from .keys import ADMISSION, LEADERS, NODE
 from .leaders import Leaders
+from .media import require_accept
 from .ports import HttpNode
 from .produce_lines import NDJSON_TYPE
 from .records_out import OutEncodings, record_document
@@ -91,8 +92,9 @@ async def fetch_records(request: web.Request) -> web.Response:
         until = loop.time() + wanted.wait_ms / 1000
         offset = await _start_offset(partition, wanted, until + ANSWER_SECONDS)
         answer = await _fetch_until(partition, wanted, offset, until)
-        documents = [record_document(record, wanted.encodings) for record in answer.fetched.records]
-        return _response(request, partition, wanted, answer, documents)
+        as_lines = require_accept(request, JSON_TYPE, NDJSON_TYPE) == NDJSON_TYPE
+        size = sum(map(size_of, answer.fetched.records))
+        return await worked(size, lambda: _response(partition, wanted, answer, as_lines=as_lines))
 
 
 def _wanted(parameters: Mapping[str, str]) -> _Wanted:
@@ -134,13 +136,23 @@ def out_encodings(parameters: Mapping[str, str]) -> OutEncodings:
 def _partition(request: web.Request) -> _Partition:
     node = request.app[NODE]
     topic = existing_topic(node, request.match_info["topic"])
-    text = request.match_info["partition"]
+    number = partition_number(topic, request.match_info["partition"])
+    return _Partition(node, request.app[LEADERS], topic, number)
+
+
+def partition_number(topic: TopicImage, text: str) -> int:
+    """As a path names it. Raises ApiError 404."""
     if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        raise ApiError(404, f"{text[:40]!r} is no partition number")
+        raise ApiError(
+            404,
+            f"{text[:40]!r} is no partition number",
+            error_code=40402,
+            kafka_error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        )
     number = int(text)
     if number >= len(topic.partitions):
         raise no_partition(topic.name, number, len(topic.partitions))
-    return _Partition(node, request.app[LEADERS], topic, number)
+    return number
 
 
 async def _start_offset(partition: _Partition, wanted: _Wanted, deadline: float) -> int:
@@ -238,13 +250,10 @@ async def decoded(records: Records, offset: int) -> FetchedRecords:
 
 
 def _response(
-    request: web.Request,
-    partition: _Partition,
-    wanted: _Wanted,
-    answer: _Answer,
-    documents: list[dict[str, Any]],
+    partition: _Partition, wanted: _Wanted, answer: _Answer, *, as_lines: bool
 ) -> web.Response:
-    if NDJSON_TYPE in request.headers.get("Accept", ""):
+    documents = [record_document(record, wanted.encodings) for record in answer.fetched.records]
+    if as_lines:
         lines = b"".join(orjson.dumps(document) + b"\n" for document in documents)
         headers = {
             "X-Logboat-Next-Offset": str(answer.fetched.next_offset),

@@ -19,6 +19,7 @@ from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResp
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from ...wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from ...wire.messages.fetch import FetchRequest, FetchResponse
 from ...wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -27,6 +28,7 @@ from ...wire.messages.incremental_alter_configs import (
 from ...wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..loop_lag import LagSummary
+from ..metadata_history import MetadataHistory
 
 
 class Unreachable(Exception):
@@ -109,6 +111,14 @@ class HttpNode(Protocol):
     ) -> DeleteTopicsResponse:
         """As `create_topics`."""
         ...
+
+    async def elect_leaders(
+        self, request: ElectLeadersRequest, deadline: float
+    ) -> ElectLeadersResponse:
+        """As `create_topics`."""
+        ...
+
+    def metadata_history(self) -> MetadataHistory: ...
 
     async def describe_quorum(
         self, request: DescribeQuorumRequest, deadline: float

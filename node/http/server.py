@@ -8,11 +8,12 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from . import consume, groups, health, metrics, produce, producers, quorum, tail, topics
+from . import operations, tail
 from .admission import Admission
 from .bodies import max_body_bytes
 from .confluent_errors import confluent_errors
 from .confluent_v2 import routes as confluent_v2
+from .confluent_v3 import routes as confluent_v3
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
 from .idempotency import IdempotencyKeys
 from .keys import ADMISSION, IDEMPOTENCY, LEADERS, NODE, OPEN, RNG
@@ -48,30 +49,9 @@ def application(
     app[tail.FEEDS] = Feeds(node, app[LEADERS])
     app.on_cleanup.append(_end_feeds)
     app.on_shutdown.append(_end_open_requests)
-    app.add_routes(
-        [
-            web.get("/healthz", health.healthz),
-            web.get("/readyz", health.readyz),
-            web.get("/metrics", metrics.metrics),
-            web.get("/api/v1/cluster", topics.cluster),
-            web.get("/api/v1/quorum", quorum.quorum),
-            web.put("/api/v1/quorum/voters/{node}", quorum.replace_voter),
-            web.get("/api/v1/topics", topics.list_topics),
-            web.post("/api/v1/topics", topics.create_topic),
-            web.get("/api/v1/topics/{topic}", topics.describe_topic),
-            web.delete("/api/v1/topics/{topic}", topics.delete_topic),
-            web.get("/api/v1/groups", groups.list_groups),
-            web.get("/api/v1/groups/{group}", groups.describe_group),
-            web.delete("/api/v1/groups/{group}", groups.delete_group),
-            web.get("/api/v1/groups/{group}/lag", groups.group_lag),
-            web.post("/api/v1/groups/{group}/offsets:reset", groups.reset_offsets),
-            web.post("/api/v1/topics/{topic}/records", produce.produce_records),
-            web.get("/api/v1/topics/{topic}/partitions/{partition}/records", consume.fetch_records),
-            web.get("/api/v1/topics/{topic}/tail", tail.tail),
-            web.post("/api/v1/producers", producers.create_producer),
-        ]
-    )
+    operations.install(app)
     confluent_v2.install(app)
+    confluent_v3.install(app)
     return app
 
 

@@ -26,7 +26,7 @@ from .tail_cursor import Cursor
 from .tail_events import Form, TailEvents
 from .tail_feed import FeedChunk, Feeds
 from .tail_position import EventId, Position
-from .tail_reader import PartitionReader, Reset
+from .tail_reader import Chunk, PartitionReader, Reset
 from .topics import existing_topic
 
 MAX_PARTITIONS = 100
@@ -35,6 +35,8 @@ MAX_PARTITIONS = 100
 HEARTBEAT_MS = 15_000
 LONGEST_HEARTBEAT_MS = 60_000
 SHORTEST_HEARTBEAT_MS = 100
+
+_LONGEST_FOR_MS = 24 * 3_600_000
 
 FEEDS = web.AppKey("feeds", Feeds)
 
@@ -50,6 +52,9 @@ class Wanted:
     number: int
     event_id: EventId | None
     heartbeat_s: float
+    limit: int | None
+    """Records after which the tail ends."""
+    for_s: float | None
     encodings: OutEncodings
 
 
@@ -86,6 +91,9 @@ class Follower:
         self._first: list[Reset] = []
         """Resets that the reader's own position makes necessary."""
         self._stalled: set[int] = set()
+        self._left = wanted.limit
+        """Records still to be said; None: without end."""
+        self._end_at: float | None = None
 
     def stop(self) -> None:
         self._stopping = True
@@ -135,22 +143,20 @@ class Follower:
         return max(earliest, Position((await reader.end()).next_offset - wanted.number))
 
     async def run(self, answer: OpenResponse, topic_now: Callable[[], TopicImage | None]) -> None:
-        """Until the client has enough, the topic is deleted or the node stops."""
+        """Until it is over, and says why, or the client has gone."""
         await answer.send(self._events.opened(self._topic.name, self._positions()))
         for reset in self._first:
             await answer.send(self._events.reset(self._topic.name, reset, self._positions()))
-        while True:
+        if self._wanted.for_s is not None:
+            self._end_at = asyncio.get_running_loop().time() + self._wanted.for_s
+        while (why := self._why_over(topic_now())) is None:
             self._news.clear()
             said = False
             for number in list(self._cursors):
                 said |= await self._read(number, answer)
-            if self._stopping:
-                await answer.send(self._events.end("stopping", self._positions()))
-                return await answer.finish()
             now = topic_now()
             if now is None:
-                await answer.send(self._events.end("deleted", self._positions()))
-                return await answer.finish()
+                continue
             if now.topic_id != self._topic.topic_id:
                 await self._begin_anew(now, answer)
             elif self._wanted.partitions is None and len(now.partitions) > len(self._cursors):
@@ -161,10 +167,25 @@ class Follower:
             else:
                 # What comes from a feed and fits the socket waits for nobody (F1).
                 await asyncio.sleep(0)
+        await answer.send(self._events.end(why, self._positions()))
+        await answer.finish()
+
+    def _why_over(self, topic_now: TopicImage | None) -> str | None:
+        if self._stopping:
+            return "stopping"
+        if topic_now is None:
+            return "deleted"
+        if self._left == 0:
+            return "limit"
+        if self._end_at is not None and asyncio.get_running_loop().time() >= self._end_at:
+            return "time"
+        return None
 
     async def _read(self, number: int, answer: OpenResponse) -> bool:
         """Say the next of one partition; False when there is nothing."""
         cursor = self._cursors[number]
+        if self._left == 0:
+            return False
         found = await cursor.next()
         if cursor.trouble is None:
             self._stalled.discard(number)
@@ -173,8 +194,20 @@ class Follower:
         if isinstance(found, Reset):
             await answer.send(self._events.reset(self._topic.name, found, self._positions()))
         elif found.chunk.records:
+            if self._left is not None:
+                found = self._within_limit(found, cursor)
             await answer.send(await self._rendered(found, number))
         return True
+
+    def _within_limit(self, held: FeedChunk, cursor: Cursor) -> FeedChunk:
+        assert self._left is not None
+        records = held.chunk.records[: self._left]
+        self._left -= len(records)
+        if len(records) == len(held.chunk.records):
+            return held
+        last = records[-1]
+        cursor.position = Position(last.record.offset + 1, last.leader_epoch)
+        return FeedChunk(Chunk(held.chunk.begin, cursor.position, records))
 
     async def _rendered(self, held: FeedChunk, number: int) -> bytes:
         if len(self._cursors) == 1:
@@ -189,11 +222,16 @@ class Follower:
 
     async def _wait(self, answer: OpenResponse) -> None:
         """For news, saying now and then that one is still there."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._wanted.heartbeat_s
+        if self._end_at is not None:
+            until = min(until, self._end_at)
         try:
-            async with asyncio.timeout(self._wanted.heartbeat_s):
+            async with asyncio.timeout_at(until):
                 await self._news.wait()
         except TimeoutError:
-            await answer.send(self._events.heartbeat())
+            if until != self._end_at:
+                await answer.send(self._events.heartbeat())
         for number, cursor in self._cursors.items():
             if cursor.trouble is not None and number not in self._stalled:
                 self._stalled.add(number)
@@ -250,12 +288,15 @@ def _wanted(request: web.Request) -> Wanted:
             raise ApiError(400, "an offset is of one partition: partitions=0&offset=5")
     last_id = request.headers.get("Last-Event-ID", parameters.get("last_event_id", ""))
     heartbeat_ms = query.duration_ms(parameters, "heartbeat", largest_ms=LONGEST_HEARTBEAT_MS)
+    for_ms = query.duration_ms(parameters, "for", largest_ms=_LONGEST_FOR_MS)
     return Wanted(
         partitions=partitions,
         start=start,
         number=number,
         event_id=EventId.parse(last_id) if last_id else None,
         heartbeat_s=max(heartbeat_ms or HEARTBEAT_MS, SHORTEST_HEARTBEAT_MS) / 1000,
+        limit=query.whole_number(parameters, "limit", largest=_INT64_MAX),
+        for_s=for_ms / 1000 if "for" in parameters else None,
         encodings=out_encodings(parameters),
     )
 

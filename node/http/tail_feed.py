@@ -20,11 +20,12 @@ from uuid import UUID
 
 from ...metadata.image import NO_LEADER
 from ...wire import ErrorCode
+from .batches import size_of
 from .errors import ApiError, from_kafka
 from .leaders import NOT_THERE_YET, Leaders
 from .ports import AnswerLost, HttpNode, Unreachable
 from .tail_position import Position
-from .tail_reader import Chunk, PartitionReader, Reset, size_of
+from .tail_reader import Chunk, PartitionReader, Reset
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from ...seam import frozen
 from ...wire import ErrorCode
 from ...wire.messages.fetch import FetchRequest
-from .batches import RecordOut
+from .batches import RecordOut, size_of
 from .consume import decoded
 from .errors import ApiError, from_kafka, no_topic
 from .leaders import Leaders
@@ -27,9 +27,6 @@ READ_BYTES = 256 << 10
 CHUNK_RECORDS = 200
 CHUNK_BYTES = 64 << 10
 """Rendered in one turn of the loop (RULES F1). A chunk of one record may be larger."""
-
-RECORD_BYTES = 100
-"""What a record costs beside its key and value, about."""
 
 GRACE_S = 5.0
 """Beyond the wait that a node was asked for; then its answer is lost."""
@@ -163,8 +160,3 @@ def _cut(begin: Position, end: Position, records: Sequence[RecordOut]) -> list[C
     if begin.next_offset < end.next_offset:
         chunks.append(Chunk(begin, end, part))
     return chunks
-
-
-def size_of(stored: RecordOut) -> int:
-    """What it costs to hold, about."""
-    return RECORD_BYTES + len(stored.record.key or b"") + len(stored.record.value or b"")

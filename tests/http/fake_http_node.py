@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from logboat.metadata.image import (
 )
 from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
 from logboat.node.loop_lag import LagSummary
+from logboat.node.metadata_history import MetadataHistory
 from logboat.raftlog import RaftStatus, Role
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -38,6 +40,7 @@ from logboat.wire.messages.describe_quorum import (
     DescribeQuorumResponse,
     ReplicaState,
 )
+from logboat.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -107,6 +110,8 @@ class FakeNode:
         self.slow_to_lead: dict[tuple[str, int], int] = {}
         """How often the leader of a partition still says that it does not lead."""
         self.producer_ids = 1000
+        self.election_error = ErrorCode.NONE
+        self.history = MetadataHistory()
         self.asked: list[int] = []
         self.produced: Counter[tuple[str, int]] = Counter()
         """Produce requests by partition."""
@@ -277,6 +282,25 @@ class FakeNode:
         self.producer_ids += 1
         return self.producer_ids
 
+    async def elect_leaders(
+        self, request: ElectLeadersRequest, deadline: float
+    ) -> ElectLeadersResponse:
+        self._ask(0)
+        assert request.topic_partitions is not None
+        asked = request.topic_partitions[0]
+        result = ElectLeadersResponse.PartitionResult(
+            partition_id=asked.partitions[0], error_code=self.election_error
+        )
+        if not self.election_error:
+            self.add(topic(asked.topic, leaders=[1, 1, 1], leader_epoch=1))
+        results = [
+            ElectLeadersResponse.ReplicaElectionResult(topic=asked.topic, partition_result=[result])
+        ]
+        return ElectLeadersResponse(replica_election_results=results)
+
+    def metadata_history(self) -> MetadataHistory:
+        return self.history
+
     async def create_topics(
         self, request: CreateTopicsRequest, deadline: float
     ) -> CreateTopicsResponse:
@@ -285,6 +309,10 @@ class FakeNode:
         result = CreateTopicsResponse.CreatableTopicResult(name=wanted.name)
         if wanted.name in self.current.topics:
             result.error_code = ErrorCode.TOPIC_ALREADY_EXISTS
+        elif not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", wanted.name):
+            result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        elif wanted.num_partitions > 100:
+            result.error_code = ErrorCode.INVALID_PARTITIONS
         elif not request.validate_only:
             self.add(topic(wanted.name, leaders=[1] * max(1, wanted.num_partitions)))
         return CreateTopicsResponse(topics=[result])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from hashlib import blake2b
 from random import Random
 from typing import Any
 
@@ -226,7 +227,7 @@ async def test_keys_are_bounded_and_forgotten(monkeypatch: pytest.MonkeyPatch) -
 def test_made_up_ids_differ_and_lie_apart_from_those_handed_out() -> None:
     found = set()
     for number in range(1000):
-        producer = idempotency._keyed(idempotency.blake2b(b"%d" % number).digest(), 0).producer
+        producer = idempotency._keyed(blake2b(b"%d" % number).digest(), 0).producer
         assert 2**62 <= producer.producer_id < 2**63
         assert 0 <= producer.producer_epoch < 2**14
         found.add((producer.producer_id, producer.producer_epoch))

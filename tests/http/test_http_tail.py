@@ -293,7 +293,7 @@ async def test_one_feed_serves_all_who_follow_a_partition_and_ends_with_them(
         assert len(http.app[FEEDS]) == 1
         write(node, "v")
         assert await one.values(1) == await two.values(1) == ["v"]
-    await until(lambda: len(http.app[FEEDS]) == 0)  # type: ignore[index]
+    await until(lambda: len(http.app[FEEDS]) == 0)
     assert http.app[ADMISSION].tails == 0
 
 
@@ -317,12 +317,12 @@ async def test_a_reader_that_does_not_read_is_cut_and_harms_nobody(
     _, writer = await asyncio.open_connection(http.host, http.port, limit=1024)
     writer.write(f"GET {TAIL}?partitions=0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
     async with tailing(http, "?partitions=0") as good:
-        await until(lambda: http.app[ADMISSION].tails == 2)  # type: ignore[index]
+        await until(lambda: http.app[ADMISSION].tails == 2)
         big = encode_batch([Record(value=b"x" * 60_000, timestamp=1)])
 
         async def write_much() -> int:
             count = 0
-            while http.app[ADMISSION].tails == 2:  # type: ignore[index]
+            while http.app[ADMISSION].tails == 2:
                 node.logs.pop(("orders", 0), None)
                 node.append("orders", 0, big)
                 count += 1
