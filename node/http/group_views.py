@@ -15,6 +15,9 @@ from ...wire.messages.consumer_group_describe import (
 from ...wire.messages.describe_groups import DescribeGroupsResponse
 from .partition_ends import Ends, Place
 
+CLASSIC_MEMBER = 0
+"""ConsumerGroupDescribe: a member that still speaks the classic protocol (KIP-1099)."""
+
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 
@@ -91,6 +94,7 @@ def consumer_group_document(group: ConsumerGroup, coordinator: int) -> dict[str,
         "state": group.group_state,
         "type": "consumer",
         "coordinator": coordinator,
+        "mixed": any(member.member_type == CLASSIC_MEMBER for member in group.members),
         "assignor": group.assignor_name,
         "protocol_type": "consumer",
         "group_epoch": group.group_epoch,

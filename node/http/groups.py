@@ -3,33 +3,18 @@ GET .../lag, POST .../offsets:reset. Any node answers; the group's coordinator i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 from aiohttp import web
 
-from ...wire import ErrorCode, Message
-from ...wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
+from ...wire import ErrorCode
 from ...wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from ...wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from ...wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ...wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from ...wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from . import query
 from .bodies import json_object, read_body, require_type
-from .coordinators import ask_coordinator, ask_every_node, unknown_group
+from .coordinators import ask_every_node
 from .errors import ApiError, from_kafka
-from .group_views import (
-    Committed,
-    Owner,
-    classic_group_document,
-    consumer_group_document,
-    lag_row,
-    owners_of,
-)
+from .group_reading import GroupReading
+from .group_views import Owner, lag_row, owners_of
 from .guards import JSON_TYPE, json_response
 from .keys import LEADERS, NODE
 from .partition_ends import partition_ends
@@ -37,19 +22,11 @@ from .reset_plan import parse_reset
 
 CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 CommitPartition = CommitTopic.OffsetCommitRequestPartition
-FetchGroup = OffsetFetchRequest.OffsetFetchRequestGroup
-
-Answer = TypeVar("Answer", bound=Message)
 
 
-async def _ask(
-    request: web.Request, question: Message, kind: type[Answer], error_of: Callable[[Answer], int]
-) -> tuple[int, Answer]:
-    """(node id, answer) of the coordinator of the group that the path names."""
-    node, leaders = request.app[NODE], request.app[LEADERS]
-    return await ask_coordinator(
-        node, leaders, request.match_info["group"], question, kind, error_of
-    )
+def _group(request: web.Request) -> GroupReading:
+    """The one that the path names."""
+    return GroupReading(request.app[NODE], request.app[LEADERS], request.match_info["group"])
 
 
 async def list_groups(request: web.Request) -> web.Response:
@@ -76,15 +53,14 @@ async def list_groups(request: web.Request) -> web.Response:
 
 async def describe_group(request: web.Request) -> web.Response:
     query.refuse_unknown(request.query)
-    return json_response(await _described(request))
+    return json_response(await _group(request).described())
 
 
 async def delete_group(request: web.Request) -> web.Response:
     """204. 409 while it has members."""
     query.refuse_unknown(request.query)
     group_id = request.match_info["group"]
-    await _ask(
-        request,
+    await _group(request).ask(
         DeleteGroupsRequest(groups_names=[group_id]),
         DeleteGroupsResponse,
         lambda answer: answer.results[0].error_code,
@@ -95,8 +71,8 @@ async def delete_group(request: web.Request) -> web.Response:
 async def group_lag(request: web.Request) -> web.Response:
     """What the group has yet to read, by partition, and who reads it."""
     query.refuse_unknown(request.query)
-    described = await _described(request)
-    committed = await _committed(request)
+    described = await _group(request).described()
+    committed = await _group(request).committed()
     owners = owners_of(described)
     places = sorted({*committed, *owners})
     ends = await partition_ends(request.app[NODE], request.app[LEADERS], places)
@@ -121,7 +97,7 @@ async def reset_offsets(request: web.Request) -> web.Response:
     require_type(request, JSON_TYPE)
     reset = parse_reset(json_object(await read_body(request)))
     group_id, node, leaders = request.match_info["group"], request.app[NODE], request.app[LEADERS]
-    committed = await _committed(request)
+    committed = await _group(request).committed()
     places = reset.places(node.image(), committed)
     ends = await partition_ends(node, leaders, places, timestamp_ms=reset.timestamp_ms)
     plan = [
@@ -141,53 +117,6 @@ async def reset_offsets(request: web.Request) -> web.Response:
         for (topic, partition), before, target in plan
     ]
     return json_response({"group_id": group_id, "executed": reset.execute, "partitions": rows})
-
-
-async def _described(request: web.Request) -> dict[str, Any]:
-    """Both kinds of group; the classic answer is asked for first."""
-    group_id = request.match_info["group"]
-    try:
-        coordinator, classic = await _ask(
-            request,
-            DescribeGroupsRequest(groups=[group_id]),
-            DescribeGroupsResponse,
-            lambda answer: answer.groups[0].error_code,
-        )
-        return classic_group_document(classic.groups[0], coordinator)
-    except ApiError as error:
-        if error.kafka_error is not ErrorCode.GROUP_ID_NOT_FOUND:
-            raise
-    try:
-        coordinator, consumer = await _ask(
-            request,
-            ConsumerGroupDescribeRequest(group_ids=[group_id]),
-            ConsumerGroupDescribeResponse,
-            lambda answer: answer.groups[0].error_code,
-        )
-        return consumer_group_document(consumer.groups[0], coordinator)
-    except ApiError as error:
-        if error.kafka_error is not ErrorCode.GROUP_ID_NOT_FOUND:
-            raise
-        raise unknown_group(group_id) from None
-
-
-async def _committed(request: web.Request) -> dict[tuple[str, int], Committed]:
-    group_id = request.match_info["group"]
-    _, answer = await _ask(
-        request,
-        OffsetFetchRequest(groups=[FetchGroup(group_id=group_id, topics=None)]),
-        OffsetFetchResponse,
-        lambda answer: answer.groups[0].error_code,
-    )
-    names = request.app[NODE].image().topic_names
-    return {
-        (names.get(topic.topic_id, topic.name), part.partition_index): Committed(
-            part.committed_offset, part.committed_leader_epoch, part.metadata or ""
-        )
-        for topic in answer.groups[0].topics
-        for part in topic.partitions
-        if part.committed_offset >= 0 and (topic.topic_id in names or topic.name)
-    }
 
 
 async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, int], int]) -> None:
@@ -210,8 +139,7 @@ async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, 
         return next((code for code in codes if code), 0)
 
     try:
-        await _ask(
-            request,
+        await _group(request).ask(
             OffsetCommitRequest(group_id=group_id, topics=topics),
             OffsetCommitResponse,
             first_error,

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -22,6 +24,8 @@ from .views import cluster_overview, topic_document, topic_list
 ADMIN_SECONDS = 15.0
 _TOPIC_KEYS = frozenset({"name", "partitions", "replication_factor", "configs", "validate_only"})
 _BROKER_DEFAULT = -1
+
+Answer = TypeVar("Answer")
 
 
 async def cluster(request: web.Request) -> web.Response:
@@ -49,13 +53,7 @@ async def create_topic(request: web.Request) -> web.Response:
     require_type(request, JSON_TYPE)
     wanted = _creation(await read_body(request))
     node = request.app[NODE]
-    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await node.create_topics(wanted, deadline)
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None
+    response = await decided(partial(node.create_topics, wanted))
     result = response.topics[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
@@ -75,17 +73,21 @@ async def delete_topic(request: web.Request) -> web.Response:
     name = request.match_info["topic"]
     state = DeleteTopicsRequest.DeleteTopicState(name=name)
     wanted = DeleteTopicsRequest(topics=[state], timeout_ms=int(ADMIN_SECONDS * 1000))
-    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await request.app[NODE].delete_topics(wanted, deadline)
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None
+    response = await decided(partial(request.app[NODE].delete_topics, wanted))
     result = response.responses[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
     return web.Response(status=204)
+
+
+async def decided(ask: Callable[[float], Awaitable[Answer]]) -> Answer:
+    """What the controller answers to `ask(deadline)`. Raises ApiError."""
+    try:
+        return await ask(asyncio.get_running_loop().time() + ADMIN_SECONDS)
+    except Unreachable:
+        raise no_controller() from None
+    except AnswerLost:
+        raise admin_answer_lost() from None
 
 
 def existing_topic(node: HttpNode, name: str) -> TopicImage:

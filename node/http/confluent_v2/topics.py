@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,13 +14,13 @@ from ....wire.messages.create_topics import CreateTopicsRequest
 from ....wire.messages.describe_configs import DescribeConfigsRequest
 from .. import query
 from ..bodies import read_body
-from ..errors import ApiError, from_kafka, no_controller, no_partition
+from ..errors import ApiError, from_kafka, no_partition
 from ..keys import LEADERS, NODE
 from ..media import JSON_TYPE, V2_TYPE, require_accept
 from ..partition_ends import EARLIEST, LATEST, offset_at
-from ..ports import AnswerLost, HttpNode, Unreachable
+from ..ports import HttpNode
 from ..records_in import record_integer
-from ..topics import ADMIN_SECONDS, admin_answer_lost, existing_topic
+from ..topics import ADMIN_SECONDS, decided, existing_topic
 from .formats import json_document, require_control_type
 
 _BROKER_DEFAULT = -1
@@ -88,13 +89,7 @@ async def create_topic(request: web.Request) -> web.Response:
     require_control_type(request)
     node = request.app[NODE]
     wanted = _creation(json_document(await read_body(request)))
-    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await node.create_topics(wanted, deadline)
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None
+    response = await decided(partial(node.create_topics, wanted))
     result = response.topics[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
