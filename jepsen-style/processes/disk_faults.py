@@ -34,23 +34,18 @@ class DiskFaults:
         """Nodes that strace is attached to: only one can be."""
         self._alone_on = {node_id: asyncio.Lock() for node_id in cluster.node_ids}
         """A disk must not be filled while it is not mounted."""
-        self.kinds: Mapping[str, Do] = {
-            **({} if volumes is None else {"full-disk": self._full}),
-            **(
-                {"power-cut": self._power_cut, "blackout": self._power_cut}
-                if volumes is not None and volumes.kind == EXT4
-                else {}
-            ),
-            **(
-                {
-                    "failed-sync": self._fail,
-                    "slow-disk": self._slow,
-                    "kill-at-sync": self._kill_at_sync,
-                }
-                if traces
-                else {}
-            ),
-        }
+        kinds: dict[str, Do] = {}
+        if volumes is not None:
+            kinds["full-disk"] = self._full
+            if volumes.kind == EXT4:
+                kinds |= {"power-cut": self._power_cut, "blackout": self._power_cut}
+        if traces:
+            kinds |= {
+                "failed-sync": self._fail,
+                "slow-disk": self._slow,
+                "kill-at-sync": self._kill_at_sync,
+            }
+        self.kinds: Mapping[str, Do] = kinds
 
     # On volumes
 
