@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .errors import ApiError
@@ -71,6 +71,19 @@ class Room:
             turn.set_result(None)
 
 
+class Lease:
+    """A request's place among those in work."""
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back: Callable[[], None] | None = give_back
+
+    def release(self) -> None:
+        """The request stays open and is counted elsewhere from now on. May be called twice."""
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            give_back()
+
+
 class Admission:
     """Counts requests and bytes in work."""
 
@@ -84,37 +97,43 @@ class Admission:
         self.stream_bytes = Room(MAX_STREAM_BYTES)
 
     @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Raises ApiError 503 when as many as allowed write."""
+    def stream(self, lease: Lease) -> Iterator[None]:
+        """Raises ApiError 503 when as many as allowed write. `lease` is given back."""
         if self.streams >= MAX_STREAMS:
             raise _busy(f"{self.streams} requests write")
         self.streams += 1
+        lease.release()
         try:
             yield
         finally:
             self.streams -= 1
 
     @contextmanager
-    def tail(self) -> Iterator[None]:
-        """Raises ApiError 503 when as many as allowed follow topics."""
+    def tail(self, lease: Lease) -> Iterator[None]:
+        """Raises ApiError 503 when as many as allowed follow topics. `lease` is given back."""
         if self.tails >= MAX_TAILS:
             raise _busy(f"{self.tails} readers follow topics")
         self.tails += 1
+        lease.release()
         try:
             yield
         finally:
             self.tails -= 1
 
     @contextmanager
-    def request(self) -> Iterator[None]:
+    def request(self) -> Iterator[Lease]:
         """Raises ApiError 503 when as many requests as allowed are in work."""
         if self._requests >= self._max_requests:
             raise _busy(f"{self._requests} requests are in work")
         self._requests += 1
+        lease = Lease(self._on_done)
         try:
-            yield
+            yield lease
         finally:
-            self._requests -= 1
+            lease.release()
+
+    def _on_done(self) -> None:
+        self._requests -= 1
 
     @contextmanager
     def memory(self, size_bytes: int) -> Iterator[None]:

@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from .errors import ApiError
-from .keys import ADMISSION
+from .keys import ADMISSION, LEASE
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ async def bounded(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.path in HEALTH_PATHS:
         # A busy node is alive: its supervisor must hear so.
         return await handler(request)
-    with request.app[ADMISSION].request():
+    with request.app[ADMISSION].request() as request[LEASE]:
         return await handler(request)
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 from aiohttp import web
 
-from .admission import Admission
+from .admission import Admission, Lease
 from .idempotency import IdempotencyKeys
 from .leaders import Leaders
 from .open_requests import OpenRequests
@@ -17,4 +17,6 @@ NODE = web.AppKey("node", HttpNode)
 RNG = web.AppKey("rng", Random)
 ADMISSION = web.AppKey("admission", Admission)
 IDEMPOTENCY = web.AppKey("idempotency", IdempotencyKeys)
+LEASE = web.RequestKey("lease", Lease)
+"""Of each request but health checks."""
 OPEN = web.AppKey("open", OpenRequests)

@@ -21,7 +21,7 @@ from aiohttp import web
 from ...metadata.image import TopicImage
 from .bodies import max_body_bytes, worked
 from .errors import ApiError
-from .keys import ADMISSION, LEADERS, NODE, OPEN, RNG
+from .keys import ADMISSION, LEADERS, LEASE, NODE, OPEN, RNG
 from .open_response import OpenResponse
 from .partitioner import Partitioner
 from .ports import HttpNode
@@ -49,7 +49,7 @@ async def produce_lines(
     async def write(batch: Batch) -> Outcome:
         return (await send(node, leaders, topic, [batch], acks))[batch.partition]
 
-    with admission.stream(), request.app[OPEN].entered(lines.end):
+    with admission.stream(request[LEASE]), request.app[OPEN].entered(lines.end):
         await answer.start()
         with answer.to_the_end():
             async with asyncio.TaskGroup() as tasks:

@@ -18,7 +18,7 @@ from . import query
 from .bodies import worked
 from .consume import LARGEST_TAIL, out_encodings
 from .errors import ApiError, no_partition
-from .keys import ADMISSION, NODE, OPEN
+from .keys import ADMISSION, LEASE, NODE, OPEN
 from .media import require_accept
 from .open_response import OpenResponse
 from .records_out import OutEncodings
@@ -64,7 +64,7 @@ async def tail(request: web.Request) -> web.StreamResponse:
     wanted = _wanted(request)
     topic = existing_topic(node, request.match_info["topic"])
     follower = Follower(feeds, topic, wanted, form)
-    with admission.tail(), request.app[OPEN].entered(follower.stop):
+    with admission.tail(request[LEASE]), request.app[OPEN].entered(follower.stop):
         await follower.begin()
         answer = OpenResponse(request, form)
         try:

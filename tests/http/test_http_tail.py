@@ -336,6 +336,15 @@ async def test_a_reader_that_does_not_read_is_cut_and_harms_nobody(
     writer.close()
 
 
+async def test_open_tails_take_no_place_of_other_requests(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert http.app is not None
+    monkeypatch.setattr(http.app[ADMISSION], "_max_requests", 1)
+    async with tailing(http), tailing(http):
+        assert (await http.get("/api/v1/cluster")).status == 200
+
+
 async def test_more_tails_than_allowed_are_refused(
     http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
