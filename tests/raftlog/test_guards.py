@@ -40,7 +40,7 @@ from logboat.raftlog.messages import (
     VoteRequest,
 )
 from logboat.seam import Fatal, TaskScope
-from tests.raftlog.memory_disk import MemoryDisk
+from tests.seam.memory_disk import MemoryDisk
 
 
 class Node:
@@ -91,7 +91,7 @@ class Node:
 
 async def a_node(*terms: int, term: int | None = None) -> Node:
     """A node whose log holds an entry of each given term, from index 1 on."""
-    journal = await Journal.open(MemoryDisk(), "q", segment_bytes=4096, rng=Random(0))
+    journal = await Journal.open(MemoryDisk("q"), "q", segment_bytes=4096, rng=Random(0))
     journal.set_term(term or max(terms, default=0), None)
     for index, entry_term in enumerate(terms, start=1):
         journal.append(index, entry_term, b"\0" + bytes([index]))

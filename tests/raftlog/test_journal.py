@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -18,7 +19,7 @@ from logboat.raftlog.journal_records import Commit
 from logboat.raftlog.journal_state import LogEntry
 from logboat.raftlog.segment import segment_name
 from logboat.seam import Fatal, TaskScope
-from tests.raftlog.memory_disk import MemoryDisk, PowerLost, flip_bit
+from tests.seam.memory_disk import Crashed, MemoryDisk
 
 SEGMENT_BYTES = 2048
 
@@ -32,7 +33,12 @@ async def running(disk: MemoryDisk) -> AsyncIterator[Journal]:
     """An open journal with its task; everything is durable at the end of the block."""
     journal = await open_journal(disk)
     failures: list[BaseException] = []
-    scope = TaskScope(failures.append)
+
+    def on_failed(error: BaseException) -> None:
+        failures.append(error)
+        journal.failed = error
+
+    scope = TaskScope(on_failed)
     scope.spawn(journal.run(scope), name="journal")
     try:
         yield journal
@@ -155,7 +161,7 @@ operations = st.lists(
 @given(operations)
 def test_what_was_synced_is_what_is_recovered(steps: list[Operation | None]) -> None:
     async def scenario() -> None:
-        disk = MemoryDisk()
+        disk = MemoryDisk("q")
         model = Model()
         async with running(disk) as journal:
             for step in steps:
@@ -166,7 +172,7 @@ def test_what_was_synced_is_what_is_recovered(steps: list[Operation | None]) -> 
                     assert model.matches(journal)
             commit_index = journal.commit_index
             journal.record_commit_index()
-        disk.lose_power(Random(0))
+        disk.power_loss(Random(0), "any")
         recovered = await open_journal(disk)
         assert model.matches(recovered)
         assert recovered.commit_index == commit_index
@@ -202,7 +208,7 @@ async def _live_until_power_loss(
                 number = len(history) - 1
                 await settled(journal)
                 durable = number
-    except PowerLost:
+    except Crashed:
         pass
     return history, durable
 
@@ -211,21 +217,21 @@ async def _live_until_power_loss(
 async def test_a_power_loss_at_any_disk_operation_loses_only_what_was_not_synced(
     seed: int,
 ) -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     await _live_until_power_loss(disk, Random(seed), 20)
-    total = disk.operations
+    total = disk.steps
     assert total > 30
     for crash_at in range(1, total + 1):
-        disk = MemoryDisk()
+        disk = MemoryDisk("q")
         disk.crash_at = crash_at
         history, durable = await _live_until_power_loss(disk, Random(seed), 20)
-        disk.lose_power(Random(seed * 1000 + crash_at))
+        disk.power_loss(Random(seed * 1000 + crash_at), "any")
         # Power may be lost again while the journal is being recovered.
         for again_at in range(1, 8):
-            disk.crash_at = again_at
-            with suppress(PowerLost):
+            disk.crash_at = disk.steps + again_at
+            with suppress(Crashed):
                 await open_journal(disk)
-            disk.lose_power(Random(seed * 1000 + crash_at * 10 + again_at))
+            disk.power_loss(Random(seed * 1000 + crash_at * 10 + again_at), "any")
         recovered = await open_journal(disk)
         # Each sync point is one batch, so the journal is at a sync point: the last durable one,
         # or the one whose sync was under way.
@@ -234,13 +240,13 @@ async def test_a_power_loss_at_any_disk_operation_loses_only_what_was_not_synced
         async with running(disk) as journal:
             journal.set_term(journal.term + 1, 1)
             journal.append(max(1, journal._state.next_index), journal.term, b"goes on")
-        disk.lose_power(Random(crash_at))
+        disk.power_loss(Random(crash_at), "any")
         again = await open_journal(disk)
         assert again.entries[-1][0] == b"goes on"
 
 
 async def _filled(count: int = 30, size: int = 100) -> MemoryDisk:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     async with running(disk) as journal:
         journal.set_term(1, 0)
         for index in range(1, count + 1):
@@ -252,8 +258,8 @@ async def _filled(count: int = 30, size: int = 100) -> MemoryDisk:
 async def test_a_torn_last_batch_is_cut_and_overwritten() -> None:
     disk = await _filled(3)
     path = f"q/{segment_name(1)}"
-    end = len(bytes(disk.names[path].content).rstrip(b"\0"))
-    flip_bit(disk, path, end - 2)
+    end = len(bytes(disk.inode(path).data).rstrip(b"\0"))
+    disk.flip_bit(path, end - 2)
     async with running(disk) as journal:
         assert journal.last_index == 2
         journal.append(3, 1, b"new")
@@ -264,7 +270,7 @@ async def test_every_flipped_bit_before_the_last_batch_stops_the_node() -> None:
     disk = await _filled(30)
     names = [name for name in disk.list("q")]
     assert len(names) > 2
-    ends = {name: len(bytes(disk.names[f"q/{name}"].content).rstrip(b"\0")) for name in names}
+    ends = {name: len(bytes(disk.inode(f"q/{name}").data).rstrip(b"\0")) for name in names}
     last = max(name for name in names if ends[name])
     refused = 0
     for name in names:
@@ -272,11 +278,11 @@ async def test_every_flipped_bit_before_the_last_batch_stops_the_node() -> None:
         for position in range(0, limit, 37):
             if 28 <= position < 64:
                 continue  # padding of the header
-            flip_bit(disk, f"q/{name}", position)
+            disk.flip_bit(f"q/{name}", position)
             # Damage to the end of a file is told by the next one, with both names.
             with pytest.raises(Fatal, match=f"{name}|damaged"):
                 await open_journal(disk)
-            flip_bit(disk, f"q/{name}", position)
+            disk.flip_bit(f"q/{name}", position)
             refused += 1
     assert refused > 60
     assert (await open_journal(disk)).last_index == 30
@@ -284,7 +290,7 @@ async def test_every_flipped_bit_before_the_last_batch_stops_the_node() -> None:
 
 async def test_damage_names_the_file_and_the_offset() -> None:
     disk = await _filled(10, size=50)
-    flip_bit(disk, f"q/{segment_name(1)}", 300)
+    disk.flip_bit(f"q/{segment_name(1)}", 300)
     with pytest.raises(Fatal, match=rf"q/{segment_name(1)}: offset \d+: damaged"):
         await open_journal(disk)
 
@@ -308,13 +314,13 @@ async def test_a_journal_behind_a_gap_of_spares_is_not_taken_for_a_leftover() ->
 async def test_a_command_that_looks_like_a_batch_does_not_turn_a_torn_tail_into_damage() -> None:
     disk = await _filled(2)
     path = f"q/{segment_name(1)}"
-    image = bytes(disk.names[path].content).rstrip(b"\0")
+    image = bytes(disk.inode(path).data).rstrip(b"\0")
     other = await _filled(1, size=10)
-    lookalike = bytes(other.names[path].content)[64:150]
+    lookalike = bytes(other.inode(path).data)[64:150]
     async with running(disk) as journal:
         # Another journal's batch: the salt differs because it was drawn from another seed.
         journal.append(3, 1, lookalike.replace(lookalike[:8], b"\x07" * 8))
-    flip_bit(disk, path, len(image) + 10)
+    disk.flip_bit(path, len(image) + 10)
     assert (await open_journal(disk)).last_index == 2
 
 
@@ -328,7 +334,7 @@ async def test_compacted_files_are_removed() -> None:
 
 
 async def test_committed_entries_cannot_be_truncated() -> None:
-    journal = await open_journal(MemoryDisk())
+    journal = await open_journal(MemoryDisk("q"))
     for index in (1, 2, 3):
         journal.append(index, 0, b"")
     journal.set_commit_index(2)
@@ -340,17 +346,17 @@ async def test_committed_entries_cannot_be_truncated() -> None:
 
 
 async def test_entries_must_be_contiguous_and_of_no_later_term() -> None:
-    journal = await open_journal(MemoryDisk())
+    journal = await open_journal(MemoryDisk("q"))
     journal.append(1, 0, b"")
     with pytest.raises(Fatal, match="where 2 was due"):
         journal.append(3, 0, b"")
-    journal = await open_journal(MemoryDisk())
+    journal = await open_journal(MemoryDisk("q"))
     with pytest.raises(Fatal, match="term"):
         journal.append(1, 1, b"")
 
 
 async def test_commit_index_beyond_the_journal_is_lowered_at_start() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     async with running(disk) as journal:
         journal.append(1, 0, b"")
         journal._record(Commit(7))
@@ -358,7 +364,7 @@ async def test_commit_index_beyond_the_journal_is_lowered_at_start() -> None:
 
 
 async def test_synced_moves_only_after_the_sync_and_covers_what_was_written_before_it() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     moves: list[tuple[int, int]] = []
     async with running(disk) as journal:
         journal.on_synced = lambda: moves.append((journal.synced, journal.synced_index))
@@ -376,13 +382,13 @@ async def test_synced_moves_only_after_the_sync_and_covers_what_was_written_befo
 
 
 async def test_a_full_disk_ends_the_process_instead_of_losing_a_write() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
 
     async def fill() -> None:
         async with running(disk) as journal:
             journal.append(1, 0, b"a")
             await settled(journal)
-            disk.full = True
+            disk.fail = lambda kind, path: errno.ENOSPC
             journal.append(2, 0, b"b")
             await asyncio.sleep(0.01)
 
@@ -393,7 +399,7 @@ async def test_a_full_disk_ends_the_process_instead_of_losing_a_write() -> None:
 
 
 async def test_a_hundred_thousand_entries_are_recovered_in_seconds() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     journal = await Journal.open(disk, "q", segment_bytes=32 << 20, rng=Random(0))
     scope = TaskScope(lambda error: None)
     scope.spawn(journal.run(scope), name="journal")

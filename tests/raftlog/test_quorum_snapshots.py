@@ -20,7 +20,7 @@ from logboat.raftlog.snapshots import (
     encode_snapshot,
 )
 from logboat.seam import Fatal
-from tests.raftlog.memory_disk import MemoryDisk, PowerLost, flip_bit
+from tests.seam.memory_disk import Crashed, MemoryDisk
 
 
 def snapshot(index: int, term: int = 3, state: bytes = b"state" * 300) -> Snapshot:
@@ -55,12 +55,12 @@ def test_every_flipped_bit_and_every_cut_is_noticed(data: st.DataObject) -> None
 
 
 async def test_at_most_two_are_kept_and_the_newest_is_found_again() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     store = await a_store(disk)
     for index in (10, 20, 30):
         await store.install(SnapshotId(index, 3), encode_snapshot(snapshot(index)))
     assert len(disk.list("q")) == 2
-    disk.lose_power(Random(0))
+    disk.power_loss(Random(0), "any")
     again = await a_store(disk)
     assert again.latest == SnapshotId(30, 3)
     assert again.load(SnapshotId(30, 3)) == snapshot(30)
@@ -71,24 +71,25 @@ async def test_a_crash_at_any_write_leaves_the_old_or_the_new_snapshot() -> None
         store = await a_store(disk)
         try:
             await store.install(SnapshotId(20, 3), encode_snapshot(snapshot(20)))
-        except PowerLost:
+        except Crashed:
             return False
         return True
 
     async def prepared() -> MemoryDisk:
-        disk = MemoryDisk()
+        disk = MemoryDisk("q")
         await (await a_store(disk)).install(SnapshotId(10, 3), encode_snapshot(snapshot(10)))
         disk.restart()
         return disk
 
     disk = await prepared()
+    before = disk.steps
     await write(disk)
-    for crash_at in range(1, disk.operations + 2):
+    for crash_at in range(1, disk.steps - before + 2):
         for seed in range(10):
             disk = await prepared()
-            disk.crash_at = crash_at
+            disk.crash_at = disk.steps + crash_at
             done = await write(disk)
-            disk.lose_power(Random(seed))
+            disk.power_loss(Random(seed), "any")
             store = await a_store(disk)
             assert store.latest is not None
             assert store.latest.index == 20 or not done
@@ -97,11 +98,11 @@ async def test_a_crash_at_any_write_leaves_the_old_or_the_new_snapshot() -> None
 
 
 async def test_a_broken_snapshot_on_disk_ends_the_process_and_names_the_file() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     store = await a_store(disk)
     id = SnapshotId(10, 3)
     await store.install(id, encode_snapshot(snapshot(10)))
-    flip_bit(disk, f"q/{id.file_name}", 200)
+    disk.flip_bit(f"q/{id.file_name}", 200)
     with pytest.raises(Fatal, match=id.file_name):
         store.load(id)
 
@@ -114,7 +115,7 @@ def chunks(of: bytes, size: int, index: int = 10) -> list[SnapshotChunk]:
 
 
 async def test_chunks_of_one_snapshot_make_it_whole_and_durable() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     store = await a_store(disk)
     receiver = SnapshotReceiver(store, max_bytes=10_000)
     data = encoded(snapshot(10))
@@ -122,12 +123,12 @@ async def test_chunks_of_one_snapshot_make_it_whole_and_durable() -> None:
     assert [whole is None for whole in taken] == [True] * (len(taken) - 1) + [False]
     assert taken[-1] is not None
     assert await receiver.install(chunks(data, 100)[-1], taken[-1]) == snapshot(10)
-    disk.lose_power(Random(1))
+    disk.power_loss(Random(1), "any")
     assert (await a_store(disk)).latest == SnapshotId(10, 3)
 
 
 async def test_chunks_of_different_transmissions_are_never_mixed() -> None:
-    receiver = SnapshotReceiver(await a_store(MemoryDisk()), max_bytes=10_000)
+    receiver = SnapshotReceiver(await a_store(MemoryDisk("q")), max_bytes=10_000)
     data = encoded(snapshot(10))
     parts = chunks(data, 600)
     assert len(parts) == 3
@@ -143,7 +144,7 @@ async def test_chunks_of_different_transmissions_are_never_mixed() -> None:
 
 
 async def test_a_broken_received_snapshot_ends_the_process_and_is_not_installed() -> None:
-    disk = MemoryDisk()
+    disk = MemoryDisk("q")
     store = await a_store(disk)
     receiver = SnapshotReceiver(store, max_bytes=10_000)
     data = bytearray(encoded(snapshot(10)))
@@ -159,7 +160,7 @@ async def test_a_broken_received_snapshot_ends_the_process_and_is_not_installed(
 
 
 async def test_a_snapshot_beyond_the_limit_is_refused_by_its_first_chunk() -> None:
-    receiver = SnapshotReceiver(await a_store(MemoryDisk()), max_bytes=1000)
+    receiver = SnapshotReceiver(await a_store(MemoryDisk("q")), max_bytes=1000)
     with pytest.raises(Fatal, match="limit"):
         receiver.take(2, SnapshotChunk(4, 0, 10, 3, 1001, 0, b""))
 
@@ -168,7 +169,7 @@ async def test_a_snapshot_beyond_the_limit_is_refused_by_its_first_chunk() -> No
 
 
 async def a_journal(*terms: int, first: int = 1) -> Journal:
-    journal = await Journal.open(MemoryDisk(), "q", segment_bytes=4096, rng=Random(0))
+    journal = await Journal.open(MemoryDisk("q"), "q", segment_bytes=4096, rng=Random(0))
     journal.fresh = False
     journal.set_term(max(terms), None)
     for index, term in enumerate(terms, start=first):
@@ -177,7 +178,7 @@ async def a_journal(*terms: int, first: int = 1) -> Journal:
 
 
 async def with_snapshot(index: int, term: int) -> SnapshotStore:
-    store = await a_store(MemoryDisk())
+    store = await a_store(MemoryDisk("q"))
     await store.install(SnapshotId(index, term), encode_snapshot(snapshot(index, term)))
     return store
 
@@ -206,12 +207,12 @@ async def test_a_tail_that_contradicts_the_snapshot_is_dropped() -> None:
 async def test_a_journal_whose_snapshot_is_missing_stops_the_node() -> None:
     journal = await a_journal(1, 1, 1, first=30)
     with pytest.raises(Fatal, match="no snapshot"):
-        align(journal, await a_store(MemoryDisk()), fresh=False)
+        align(journal, await a_store(MemoryDisk("q")), fresh=False)
     with pytest.raises(Fatal, match="newest snapshot ends at 4"):
         align(journal, await with_snapshot(4, 1), fresh=False)
 
 
 async def test_a_snapshot_whose_journal_is_missing_stops_the_node() -> None:
-    journal = await Journal.open(MemoryDisk(), "q", segment_bytes=4096, rng=Random(0))
+    journal = await Journal.open(MemoryDisk("q"), "q", segment_bytes=4096, rng=Random(0))
     with pytest.raises(Fatal, match="no journal"):
         align(journal, await with_snapshot(4, 1), fresh=journal.fresh)

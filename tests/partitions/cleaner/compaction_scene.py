@@ -20,7 +20,7 @@ from logboat.wire.records import (
     encode_end_txn_marker,
 )
 from tests.partitions.storage.log_scene import NOW_MS, TestClock, raise_fatal
-from tests.partitions.storage.memory_disk import MemoryDisk
+from tests.seam.memory_disk import MemoryDisk
 
 ROOT = "/data"
 TOPIC_ID = UUID(int=7)

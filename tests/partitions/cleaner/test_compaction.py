@@ -14,7 +14,7 @@ from logboat.partitions.storage.cleaner.key_map import ENTRY_BYTES
 from logboat.wire.compression import Compression
 from logboat.wire.records import Record, crc_of, decode_records, encode_batch
 from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, ROOT, Scene
-from tests.partitions.storage.memory_disk import Inode
+from tests.seam.memory_disk import Inode
 
 LARGE = replace(CONFIG, segment_bytes=1 << 20)
 

@@ -11,7 +11,7 @@ import pytest
 
 from logboat.wire.records import Record
 from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
-from tests.partitions.storage.memory_disk import Crashed, Loss, MemoryDisk
+from tests.seam.memory_disk import Crashed, Loss, MemoryDisk
 
 SMALL = replace(CONFIG, segment_bytes=350)
 LOSSES: tuple[Loss, ...] = get_args(Loss)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from logboat.partitions.storage import Appended, LogConfig, PartitionLog
 from logboat.wire.records import Batch, Record, batches, encode_batch
-from tests.partitions.storage.memory_disk import MemoryDisk
+from tests.seam.memory_disk import MemoryDisk
 
 FOLDER = "/data/topic-0"
 TOPIC_ID = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
@@ -36,12 +36,7 @@ def raise_fatal(error: BaseException) -> None:
 
 
 def new_disk() -> MemoryDisk:
-    disk = MemoryDisk()
-    disk.make_dirs(FOLDER)
-    disk.root.durable = dict(disk.root.names)
-    data = disk.root.names["data"]
-    data.durable = dict(data.names)  # type: ignore[union-attr]
-    return disk
+    return MemoryDisk(FOLDER)
 
 
 async def open_log(disk: Any, config: LogConfig | None = None, **settings: Any) -> PartitionLog:

@@ -27,7 +27,7 @@ from tests.partitions.storage.log_scene import (
     new_disk,
     open_log,
 )
-from tests.partitions.storage.memory_disk import Inode, MemoryDisk, MemoryFile
+from tests.seam.memory_disk import Inode, MemoryDisk, MemoryFile
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
 COUNT = 24

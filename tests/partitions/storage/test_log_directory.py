@@ -20,7 +20,7 @@ from logboat.partitions.storage.checkpoints import (
 )
 from logboat.partitions.storage.meta_properties import MetaProperties, decode_clean_marker
 from tests.partitions.storage.log_scene import TestClock, append, contents, raise_fatal
-from tests.partitions.storage.memory_disk import Crashed, Inode, MemoryDisk
+from tests.seam.memory_disk import Crashed, Inode, MemoryDisk
 
 DATA = "/data"
 TOPIC_ID = UUID(int=77)

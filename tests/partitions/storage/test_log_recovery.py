@@ -21,7 +21,7 @@ from tests.partitions.storage.log_scene import (
     new_disk,
     open_log,
 )
-from tests.partitions.storage.memory_disk import Crashed, Inode, Loss, MemoryDisk, MemoryFile
+from tests.seam.memory_disk import Crashed, Inode, Loss, MemoryDisk, MemoryFile
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
 LOSSES: tuple[Loss, ...] = get_args(Loss)

@@ -28,7 +28,7 @@ from tests.partitions.storage.log_scene import (
     open_log,
     read_all,
 )
-from tests.partitions.storage.memory_disk import MemoryDisk
+from tests.seam.memory_disk import MemoryDisk
 
 COMPACTED = LogConfig(segment_bytes=300, index_interval_bytes=50, compact=True)
 NOT_ANY_MORE = LogConfig(segment_bytes=300, index_interval_bytes=50)

@@ -24,7 +24,7 @@ from tests.partitions.storage.log_scene import (
     new_disk,
     open_log,
 )
-from tests.partitions.storage.memory_disk import MemoryDisk
+from tests.seam.memory_disk import MemoryDisk
 
 NEVER = 2**63 - 1
 

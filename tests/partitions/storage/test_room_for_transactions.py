@@ -22,7 +22,7 @@ from tests.partitions.storage.log_scene import (
     open_log,
     read_all,
 )
-from tests.partitions.storage.memory_disk import Loss
+from tests.seam.memory_disk import Loss
 
 PID = 4
 

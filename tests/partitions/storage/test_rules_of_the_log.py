@@ -13,7 +13,7 @@ import logboat
 from logboat.partitions.storage.epoch_cache import FILE_NAME as EPOCHS_FILE
 from logboat.partitions.storage.epoch_cache import EpochCache
 from tests.partitions.storage.log_scene import FOLDER, append, new_disk, open_log
-from tests.partitions.storage.memory_disk import Loss, MemoryDisk
+from tests.seam.memory_disk import Loss, MemoryDisk
 
 PRODUCT = Path(logboat.__path__[0])
 

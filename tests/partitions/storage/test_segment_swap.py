@@ -19,7 +19,7 @@ from tests.partitions.storage.log_scene import (
     new_disk,
     open_log,
 )
-from tests.partitions.storage.memory_disk import Crashed, Loss, MemoryDisk
+from tests.seam.memory_disk import Crashed, Loss, MemoryDisk
 
 CONFIG = LogConfig(segment_bytes=200, index_interval_bytes=50, compact=True)
 Contents = list[tuple[int, bytes]]

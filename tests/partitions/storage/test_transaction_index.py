@@ -26,7 +26,7 @@ from logboat.wire.records import (
     encode_end_txn_marker,
 )
 from tests.partitions.storage.log_scene import EVERYTHING, FOLDER, NOW_MS, new_disk, open_log
-from tests.partitions.storage.memory_disk import Inode, MemoryDisk
+from tests.seam.memory_disk import Inode, MemoryDisk
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
 

@@ -9,7 +9,7 @@ directory's unsynced changes, a random part in the given mode.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
@@ -18,6 +18,9 @@ from logboat.seam import Buffer, DiskLocked
 
 Loss = Literal["none", "prefix", "any", "all"]
 """How much of what was not synced survives: nothing, a prefix, a subset (torn), everything."""
+
+SECTOR = 512
+"""Sectors of one write reach the platter one by one and in any order."""
 
 
 class Crashed(BaseException):
@@ -142,9 +145,10 @@ class _Lock:
 
 
 class MemoryDisk:
-    """Paths are absolute; the root is there."""
+    """Relative paths begin at the root, which is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
+        """`folder` is there, too, and durable."""
         self.root = Folder()
         self.steps = 0
         self.life = 0
@@ -160,6 +164,11 @@ class MemoryDisk:
         self.now_ms = 0
         """Wall time, for what files say of their last change."""
         self._locks: dict[str, None] = {}
+        at = self.root
+        for name in folder.strip("/").split("/") if folder else ():
+            inner = Folder()
+            at.names[name] = at.durable[name] = inner
+            at = inner
 
     # Faults.
 
@@ -197,6 +206,18 @@ class MemoryDisk:
         self.crash_at = None
         self.fail = None
         self._locks.clear()
+
+    def inode(self, path: str) -> Inode:
+        """The file, to look at or to damage."""
+        node = self._find(path)
+        assert isinstance(node, Inode), path
+        return node
+
+    def flip_bit(self, path: str, position: int) -> None:
+        """Rot, on the platter and in memory."""
+        inode = self.inode(path)
+        inode.data[position] ^= 1
+        inode.durable[position] ^= 1
 
     def power_loss(self, rng: Random, mode: Loss) -> None:
         self._lose_folder(self.root, rng, mode)
@@ -344,8 +365,31 @@ def _lose_content(inode: Inode, rng: Random, mode: Loss) -> None:
     for number, (position, piece) in enumerate(survived):
         torn = mode in ("prefix", "any") and number + 1 == len(survived) and piece
         if torn and piece is not None:
-            keep = rng.randrange(len(piece) + 1)
-            # Sometimes the size came through and the content did not.
-            piece = piece[:keep] + (bytes(len(piece) - keep) if rng.random() < 0.5 else b"")
+            if mode == "any" and rng.random() < 0.5:
+                for start, end in _sectors(position, len(piece)):
+                    if rng.random() < 0.5:
+                        _apply(data, position + start, piece[start:end])
+                continue
+            size = position + len(piece)
+            piece = piece[: _torn_at(rng.randrange(len(piece) + 1), position, len(data))]
+            if rng.random() < 0.5:
+                # The size came through and the content did not.
+                data.extend(bytes(max(0, size - len(data))))
         _apply(data, position, piece)
     inode.data, inode.durable, inode.pending = data, bytearray(data), []
+
+
+def _sectors(position: int, length: int) -> Iterator[tuple[int, int]]:
+    """(start, end) within the write of what it has of each sector."""
+    start = 0
+    while start < length:
+        end = min(length, start + SECTOR - (position + start) % SECTOR)
+        yield start, end
+        start = end
+
+
+def _torn_at(kept: int, position: int, size: int) -> int:
+    """How much of a write stays: any part of what makes a file grow, whole sectors of what was
+    there before."""
+    end = position + kept
+    return kept if end > size else max(0, end // SECTOR * SECTOR - position)
