@@ -22,7 +22,7 @@ from ..bodies import body_size_bound, max_body_bytes, worked
 from ..errors import ApiError
 from ..guards import json_response
 from ..json_objects import RequestObjects
-from ..keys import ADMISSION, LEADERS, OPEN, RNG
+from ..keys import ADMISSION, LEADERS, LEASE, OPEN, RNG
 from ..media import JSON_TYPE, content_type, require_accept
 from ..open_response import OpenResponse
 from ..partitioner import Partitioner
@@ -58,7 +58,7 @@ async def produce(request: web.Request) -> web.StreamResponse:
     async def write(batch: Batch) -> Outcome:
         return (await send(node, leaders, topic, [batch], ACKS_ALL))[batch.partition]
 
-    with admission.stream(), request.app[OPEN].entered(objects.end), answer.to_the_end():
+    with admission.stream(request[LEASE]), request.app[OPEN].entered(objects.end), answer.to_the_end():
         async with asyncio.TaskGroup() as tasks:
             stream = RecordStream(write, admission.stream_bytes, tasks, max_batch_bytes=max_batch)
             try:
