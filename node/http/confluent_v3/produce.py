@@ -58,7 +58,11 @@ async def produce(request: web.Request) -> web.StreamResponse:
     async def write(batch: Batch) -> Outcome:
         return (await send(node, leaders, topic, [batch], ACKS_ALL))[batch.partition]
 
-    with admission.stream(request[LEASE]), request.app[OPEN].entered(objects.end), answer.to_the_end():
+    with (
+        admission.stream(request[LEASE]),
+        request.app[OPEN].entered(objects.end),
+        answer.to_the_end(),
+    ):
         async with asyncio.TaskGroup() as tasks:
             stream = RecordStream(write, admission.stream_bytes, tasks, max_batch_bytes=max_batch)
             try:
