@@ -12,9 +12,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .api_command import api
+from .bench_commands import bench, verify
 from .cluster.commands import cluster
+from .doctor import doctor
 from .failure import ExitStatus, Failure
+from .generate_commands import generate
 from .group_commands import group
+from .profiles import profile
 from .quorum_commands import quorum
 from .record_commands import consume, produce
 from .terminal import emit, say
@@ -30,6 +35,10 @@ class LogboatGroup(TyperGroup):
         except Failure as failure:
             say(f"logboat: {failure.sentence}")
             raise typer.Exit(int(failure.status)) from failure
+        except BrokenPipeError:
+            # Whoever read has what it wanted. What is buffered still must not be written at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
         except KeyboardInterrupt as interrupt:
             raise typer.Exit(int(ExitStatus.INTERRUPTED)) from interrupt
 
@@ -48,6 +57,12 @@ app.add_typer(quorum)
 app.add_typer(group)
 app.command()(produce)
 app.command()(consume)
+app.add_typer(bench)
+app.command()(verify)
+app.add_typer(generate)
+app.add_typer(profile)
+app.command()(api)
+app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:

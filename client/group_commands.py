@@ -12,7 +12,7 @@ import typer
 
 from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, NodeApi, Url
-from .terminal import As, Output, clear_screen, emit, say, table
+from .terminal import As, Output, clear_screen, emit, headline, say, table
 
 group = typer.Typer(
     name="group",
@@ -50,7 +50,7 @@ def list_groups(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
         emit(json.dumps(answer["groups"], indent=2))
         return
     rows = [(g["group_id"], g["state"], g["type"], str(g["coordinator"])) for g in answer["groups"]]
-    emit(table(("GROUP", "STATE", "TYPE", "COORDINATOR"), rows))
+    emit(table(("GROUP", "STATE", "TYPE", "COORDINATOR"), rows, output))
 
 
 @group.command()
@@ -60,15 +60,16 @@ def describe(name: Name, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> N
     if output is Output.JSON:
         emit(json.dumps(document, indent=2))
         return
-    emit(
+    headline(
         f"{document['group_id']}: {document['state']}, {document['type']}, "
-        f"coordinator {document['coordinator']}, assignor {document['assignor'] or 'none'}"
+        f"coordinator {document['coordinator']}, assignor {document['assignor'] or 'none'}",
+        output,
     )
     rows = [
         (m["member_id"], m["instance_id"] or "-", m["client_id"], m["host"], _assigned(m))
         for m in document["members"]
     ]
-    emit(table(("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "PARTITIONS"), rows))
+    emit(table(("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "PARTITIONS"), rows, output))
 
 
 @group.command()
@@ -89,7 +90,7 @@ def lag(
         if output is Output.JSON:
             emit(json.dumps(documents if name is None else documents[0]))
         else:
-            emit("\n\n".join(_lag_table(document) for document in documents))
+            emit(_between(output).join(_lag_table(document, output) for document in documents))
         if not watch:
             return
         time.sleep(LOOK_SECONDS)
@@ -126,7 +127,7 @@ def reset(
             (row["topic"], str(row["partition"]), _shown(row["from"]), str(row["to"]))
             for row in answer["partitions"]
         ]
-        emit(table(("TOPIC", "PARTITION", "FROM", "TO"), rows))
+        emit(table(("TOPIC", "PARTITION", "FROM", "TO"), rows, output))
     if not execute:
         say("Nothing was changed; add --execute to commit this.")
 
@@ -148,7 +149,11 @@ def _names(api: NodeApi, name: str | None) -> list[str]:
     return [one["group_id"] for one in api.call("GET", "/api/v1/groups")["groups"]]
 
 
-def _lag_table(document: dict[str, Any]) -> str:
+def _between(output: Output) -> str:
+    return "\n" if output is Output.PLAIN else "\n\n"
+
+
+def _lag_table(document: dict[str, Any], output: Output) -> str:
     rows = [
         (
             row["topic"],
@@ -160,6 +165,8 @@ def _lag_table(document: dict[str, Any]) -> str:
         for row in document["partitions"]
     ]
     head = f"{document['group_id']}: {document['state']}, TOTAL-LAG {document['total_lag']}"
+    if output is Output.PLAIN:
+        return table(LAG_HEADER, [(document["group_id"], *row) for row in rows], output)
     return f"{head}\n{table(LAG_HEADER, rows)}"
 
 

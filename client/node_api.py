@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from .failure import ExitStatus, Failure
+from .profiles import url_in_use
+
+if TYPE_CHECKING:
+    from .cluster.probe import Answer
 
 DEFAULT_URL = "http://127.0.0.1:8082"
 
 Url = Annotated[
     str,
-    typer.Option("--url", envvar="LOGBOAT_HTTP", help="Any node of the cluster."),
+    typer.Option(
+        "--url",
+        envvar="LOGBOAT_HTTP",
+        help="Any node of the cluster; else that of the profile in use.",
+    ),
 ]
 """The option that every command about a running cluster takes."""
 
@@ -22,21 +30,28 @@ class NodeApi:
     """Requests to the node at `url`; only `http://host:port` is spoken."""
 
     def __init__(self, url: str) -> None:
+        if url == DEFAULT_URL:
+            url = url_in_use() or DEFAULT_URL
         scheme, separator, rest = url.rstrip("/").partition("://")
         if not separator or scheme != "http" or "/" in rest or not rest:
             raise Failure(f"{url!r} is not http://host:port", ExitStatus.USAGE)
         self.url = f"http://{rest}"
         self._address = rest
 
-    def call(
-        self, method: str, path: str, body: Any = None, *, timeout_seconds: float = 40.0
-    ) -> Any:
-        """The JSON of a good answer. A Failure says what the node said, and what may help."""
+    def ask(self, method: str, path: str, body: Any, *, timeout_seconds: float = 40.0) -> Answer:
+        """Whatever the node answers. Raises Failure when it does not."""
         from .cluster.probe import ask
 
         answer = ask(self._address, path, method=method, body=body, timeout_seconds=timeout_seconds)
         if answer is None:
             raise Failure(f"{self.url} does not answer", ExitStatus.UNREACHABLE)
+        return answer
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, timeout_seconds: float = 40.0
+    ) -> Any:
+        """The JSON of a good answer. A Failure says what the node said, and what may help."""
+        answer = self.ask(method, path, body, timeout_seconds=timeout_seconds)
         if answer.status < 300 and answer.status != 207:
             return answer.body
         raise _failure(answer.status, answer.body)

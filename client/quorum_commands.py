@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url
-from .terminal import As, Output, emit, say, table
+from .terminal import As, Output, emit, headline, say, table
 
 quorum = typer.Typer(
     name="quorum",
@@ -26,15 +26,16 @@ def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     if output is Output.JSON:
         emit(json.dumps(document, indent=2))
         return
-    emit(
+    headline(
         f"cluster {document['cluster_id']}: node {document['leader_id']} leads in epoch "
         f"{document['leader_epoch']}, high watermark {document['high_watermark']}, "
-        f"largest lag {document['max_follower_lag']}"
+        f"largest lag {document['max_follower_lag']}",
+        output,
     )
     header = ("NODE", "ROLE", "LOG-END", "LAG", "LAST-CONTACT", "DIRECTORY-ID")
     voters = [_row(one, "leader" if one["leads"] else "follower") for one in document["voters"]]
     observers = [_row(one, "observer") for one in document["observers"]]
-    emit(table(header, voters + observers))
+    emit(table(header, voters + observers, output))
 
 
 @quorum.command("replace-voter")

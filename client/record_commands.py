@@ -1,116 +1,129 @@
-"""`logboat produce`: standard input to a topic; `logboat consume`: a topic to standard output."""
+"""`logboat produce`: lines to a topic; `logboat consume`: topics to standard output."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Literal
 
 import typer
 
 from .failure import ExitStatus, Failure
-from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
-from .terminal import emit, say
+from .node_api import DEFAULT_URL, Url
+from .record_format import RecordFormat
 
-BATCH_RECORDS = 500
-BATCH_CHARACTERS = 100_000
-"""Stays below the limit for one body even where JSON makes 12 bytes of a character."""
-
-LOOK_SECONDS = 0.2
-"""Between two looks at partitions that had nothing new."""
-
-Name = Annotated[str, typer.Argument(metavar="TOPIC")]
+Format = Annotated[
+    str | None,
+    typer.Option("-f", "--format", help="json, or %k %v %h %t %p %o %d, such as '%k: %v\\n'."),
+]
 
 
 def produce(
-    topic: Name,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]", help="Read instead of standard input.")
+    ] = None,
+    key: Annotated[str | None, typer.Option("-k", "--key", help="Of every record.")] = None,
     key_separator: Annotated[
         str | None, typer.Option("-K", "--key-separator", help="Splits a line into key and value.")
     ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME=VALUE", help="Of every record; repeatable."),
+    ] = None,
     partition: Annotated[int | None, typer.Option("-p", "--partition", min=0)] = None,
+    tombstone: Annotated[
+        bool, typer.Option("-Z", "--tombstone", help="An empty value is a null one.")
+    ] = False,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="Lines as `consume -f json` prints them.")
+    ] = False,
+    acks: Annotated[str, typer.Option("--acks", help="all or 1.")] = "all",
+    rate: Annotated[
+        float | None, typer.Option("--rate", min=0.001, help="Records a second at most.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.01, help="Seconds in which a record is decided.")
+    ] = 30.0,
+    dead_letter: Annotated[
+        str | None,
+        typer.Option("--dead-letter", metavar="FILE", help="Lines that were not written go there."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Write each line of standard input as a record."""
-    api = NodeApi(url)
-    count = 0
-    for records in _batches(typer.get_text_stream("stdin"), key_separator, partition):
-        api.call("POST", f"{topic_path(topic)}/records", {"records": records})
-        count += len(records)
-    say(f"{count} records written to {topic}.")
+    """Write each line as a record. Status 1 when one of them was not written."""
+    from .produce_lines import LineShape, ProduceOptions, produce_lines
+
+    if acks not in ("all", "1"):
+        raise Failure("--acks takes all or 1", ExitStatus.USAGE)
+    if json_lines and (key is not None or key_separator is not None):
+        raise Failure("--json lines bring their keys", ExitStatus.USAGE)
+    shape = LineShape(
+        key=key,
+        key_separator=key_separator,
+        headers=tuple(_header(text) for text in header or ()),
+        partition=partition,
+        empty_is_null=tombstone,
+        is_json=json_lines,
+    )
+    status = produce_lines(
+        ProduceOptions(
+            topic, tuple(files or ()), shape, acks, rate, timeout, dead_letter, quiet, url
+        )
+    )
+    raise typer.Exit(int(status))
 
 
 def consume(
-    topic: Name,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
     offset: Annotated[
-        str, typer.Option("-o", "--offset", help="start, end, a number, or -N from the end.")
+        str,
+        typer.Option(
+            "-o",
+            "--offset",
+            help="start, end, a number, +N after the start, -N before the end, @TIME: Unix "
+            "milliseconds, an ISO date, or @-5m.",
+        ),
     ] = "start",
+    partition: Annotated[
+        int | None, typer.Option("-p", "--partition", min=0, help="Only this one.")
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("-g", "--group", help="As a member of it; offsets are committed."),
+    ] = None,
     count: Annotated[int | None, typer.Option("-n", "--count", min=1, help="Then stop.")] = None,
     exit_at_end: Annotated[bool, typer.Option("-e", "--exit", help="Stop at the end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Whole records as JSON lines.")] = False,
+    format_: Format = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
+    meta_only: Annotated[
+        bool, typer.Option("--meta-only", help="Where records stand, without key and value.")
+    ] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Print a topic's records, without a group: offsets are not remembered."""
-    query = _first_query(offset)
-    api = NodeApi(url)
-    partitions = api.call("GET", topic_path(topic))["partition_count"]
-    queries = dict.fromkeys(range(partitions), query)
-    left = count
-    while True:
-        quiet = True
-        for number in queries:
-            path = f"{topic_path(topic)}/partitions/{number}/records?{queries[number]}"
-            answer = api.call("GET", path)
-            queries[number] = f"offset={answer['next_offset']}"
-            quiet = quiet and not answer["records"]
-            for record in answer["records"]:
-                emit(_line(record, number, as_json))
-                left = None if left is None else left - 1
-                if left == 0:
-                    return
-        if quiet and exit_at_end:
-            return
-        if quiet:
-            time.sleep(LOOK_SECONDS)
+    """Print records. Without a group no offsets are remembered."""
+    text = "json" if as_json else format_
+    if text is None:
+        text = "%t\\t%p\\t%o\\t%d\\n" if meta_only else "%v\\n"
+    printer = RecordFormat(text)
+    if group is not None:
+        from .consume_group import consume_as_member
+
+        if exit_at_end or partition is not None or offset not in ("start", "end"):
+            raise Failure(
+                "a group knows where it is: -e, -p and -o do not go with -g", ExitStatus.USAGE
+            )
+        start: Literal["earliest", "latest"] = "earliest" if offset == "start" else "latest"
+        consume_as_member(topics, group, printer, start=start, count=count, url=url)
+        return
+    from .consume_records import Reading, consume_records
+
+    consume_records(
+        Reading(tuple(topics), offset, partition, count, exit_at_end, meta_only, url), printer
+    )
 
 
-def _batches(
-    lines: TextIO, key_separator: str | None, partition: int | None
-) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    characters = 0
-    for line in lines:
-        text = line.rstrip("\n")
-        if batch and (len(batch) >= BATCH_RECORDS or characters + len(text) > BATCH_CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-        batch.append(_record(text, key_separator, partition))
-        characters += len(text)
-    if batch:
-        yield batch
-
-
-def _record(text: str, key_separator: str | None, partition: int | None) -> dict[str, Any]:
-    key, value = None, text
-    if key_separator:
-        key, found, value = text.partition(key_separator)
-        if not found:
-            raise Failure(f"no {key_separator!r} in the line {text[:40]!r}")
-    return {"key": key, "value": value, "partition": partition}
-
-
-def _first_query(offset: str) -> str:
-    if offset == "start":
-        return ""
-    if offset == "end":
-        return "tail=0"
-    if offset.removeprefix("-").isdecimal():
-        return f"tail={offset[1:]}" if offset.startswith("-") else f"offset={offset}"
-    raise Failure(f"{offset!r} is neither start, end, a number nor -N", ExitStatus.USAGE)
-
-
-def _line(record: dict[str, Any], partition: int, as_json: bool) -> str:
-    if as_json:
-        return json.dumps({"partition": partition, **record})
-    value = record["value"]
-    return "" if value is None else str(value)
+def _header(text: str) -> tuple[str, bytes]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise Failure(f"{text!r} is not NAME=VALUE", ExitStatus.USAGE)
+    return name, value.encode()

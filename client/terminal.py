@@ -14,9 +14,11 @@ import typer
 class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
+    PLAIN = "plain"
+    """The table's rows alone, a tab between the columns: for cut and awk."""
 
 
-As = Annotated[Output, typer.Option("-o", "--output", help="table or json")]
+As = Annotated[Output, typer.Option("-o", "--output", help="table, json or plain")]
 """The option of every command that shows data."""
 
 
@@ -30,14 +32,24 @@ def emit(text: str) -> None:
     print(text, flush=True)
 
 
+def headline(text: str, output: Output) -> None:
+    """What stands above a table, for people."""
+    if output is Output.TABLE:
+        emit(text)
+
+
 def clear_screen() -> None:
     """On a terminal only; elsewhere what was shown stays."""
     if sys.stdout.isatty():
         print("\x1b[H\x1b[2J", end="")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], output: Output = Output.TABLE
+) -> str:
     """Columns as wide as their widest cell, two spaces apart; a bold header on a terminal only."""
+    if output is Output.PLAIN:
+        return "\n".join("\t".join(row) for row in rows)
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     lines = [_line(row, widths) for row in (header, *rows)]
     if _colours_wanted():

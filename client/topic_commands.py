@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
-from .terminal import As, Output, emit, say, table
+from .terminal import As, Output, emit, headline, say, table
 
 topic = typer.Typer(
     name="topic",
@@ -31,7 +31,7 @@ def list_topics(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     rows = [
         (one["name"], str(one["partition_count"]), str(one["replication_factor"])) for one in topics
     ]
-    emit(table(("TOPIC", "PARTITIONS", "REPLICAS"), rows))
+    emit(table(("TOPIC", "PARTITIONS", "REPLICAS"), rows, output))
 
 
 @topic.command()
@@ -66,9 +66,9 @@ def describe(name: Name, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> N
         emit(json.dumps(document, indent=2))
         return
     settings = "".join(f" {key}={value}" for key, value in document["configs"].items())
-    emit(f"{document['name']} ({document['topic_id']}){settings}")
+    headline(f"{document['name']} ({document['topic_id']}){settings}", output)
     header = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "HIGH-WATERMARK")
-    emit(table(header, [_row(partition) for partition in document["partitions"]]))
+    emit(table(header, [_row(partition) for partition in document["partitions"]], output))
 
 
 @topic.command()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from ..terminal import emit, say
-from .folder import DEFAULT_DATA_DIR, ClusterFolder
+from ..failure import Failure
+from ..terminal import As, Output, clear_screen, emit, headline, say
+from .node_commands import node
+from .places import DataDir, Ephemeral, existing_folder, refuse_both
 
 cluster = typer.Typer(
     name="cluster",
@@ -18,20 +19,10 @@ cluster = typer.Typer(
     rich_markup_mode=None,
 )
 
-DataDir = Annotated[
-    str | None,
-    typer.Option(
-        "--data-dir", metavar="D", help=f"The cluster's folder (default {DEFAULT_DATA_DIR})."
-    ),
-]
-Ephemeral = Annotated[
-    bool, typer.Option("--ephemeral", help="A temporary folder, removed at `down`.")
-]
+cluster.add_typer(node)
 
-
-class Output(StrEnum):
-    TABLE = "table"
-    JSON = "json"
+LOOK_SECONDS = 1.0
+"""Between two looks with `--watch`."""
 
 
 @cluster.command()
@@ -61,7 +52,7 @@ def up(
     from .up import UpOptions
     from .up import up as bring_up
 
-    _refuse_both(data_dir, ephemeral)
+    refuse_both(data_dir, ephemeral)
     status = bring_up(UpOptions(nodes, voters, data_dir, ephemeral, any_port, detach))
     raise typer.Exit(int(status))
 
@@ -70,19 +61,35 @@ def up(
 def status(
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
-    output: Annotated[Output, typer.Option("-o", "--output", help="table or json")] = Output.TABLE,
+    output: As = Output.TABLE,
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", help="Look again every second until Ctrl-C.")
+    ] = False,
+    exit_when_healthy: Annotated[
+        bool, typer.Option("--exit-when-healthy", help="Wait until every node is ready.")
+    ] = False,
 ) -> None:
     """Say how the cluster is."""
+    import time
+
     from .report import as_document, as_table, look_at
     from .state import load_state
 
-    folder = _existing_folder(data_dir, ephemeral)
-    report = look_at(folder, load_state(folder))
-    if output is Output.JSON:
-        emit(json.dumps(as_document(report), indent=2))
-    else:
-        emit(f"cluster {report.cluster_id}: {report.state} ({report.data_dir})")
-        emit(as_table(report))
+    folder = existing_folder(data_dir, ephemeral)
+    while True:
+        report = look_at(folder, load_state(folder))
+        ready = report.state == "ready"
+        if ready or not exit_when_healthy:
+            if watch:
+                clear_screen()
+            if output is Output.JSON:
+                emit(json.dumps(as_document(report), indent=2))
+            else:
+                headline(f"cluster {report.cluster_id}: {report.state} ({report.data_dir})", output)
+                emit(as_table(report, output))
+        if (exit_when_healthy and ready) or not (watch or exit_when_healthy):
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 @cluster.command()
@@ -92,7 +99,7 @@ def down(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
     from .remove import remove_cluster
     from .state import load_state
 
-    folder = _existing_folder(data_dir, ephemeral)
+    folder = existing_folder(data_dir, ephemeral)
     state = load_state(folder)
     stopped = stop_cluster(folder, state)
     say(f"Stopped {len(stopped)} of {len(state.nodes)} nodes.")
@@ -108,20 +115,39 @@ def purge(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
     from .remove import remove_cluster
     from .state import load_state
 
-    folder = _existing_folder(data_dir, ephemeral)
+    folder = existing_folder(data_dir, ephemeral)
     state = load_state(folder)
     stop_cluster(folder, state)
     remove_cluster(folder)
     say(f"Removed the cluster in {folder.path}.")
 
 
-def _existing_folder(data_dir: str | None, ephemeral: bool) -> ClusterFolder:
-    from .ephemeral import the_ephemeral_folder
+@cluster.command()
+def logs(
+    node_id: Annotated[int | None, typer.Argument(metavar="[NODE]", min=1)] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C.")] = False,
+    data_dir: DataDir = None,
+    ephemeral: Ephemeral = False,
+) -> None:
+    """Print what the nodes, or one of them, have said."""
+    from .logs import log_lines
+    from .state import load_state
 
-    _refuse_both(data_dir, ephemeral)
-    return the_ephemeral_folder() if ephemeral else ClusterFolder.at(data_dir or DEFAULT_DATA_DIR)
+    folder = existing_folder(data_dir, ephemeral)
+    known = [one.node_id for one in load_state(folder).nodes]
+    if node_id is not None and node_id not in known:
+        raise Failure(f"there is no node {node_id}; the cluster has {len(known)}")
+    for line in log_lines(folder, known if node_id is None else [node_id], follow=follow):
+        emit(line)
 
 
-def _refuse_both(data_dir: str | None, ephemeral: bool) -> None:
-    if data_dir is not None and ephemeral:
-        raise typer.BadParameter("--data-dir and --ephemeral exclude each other")
+@cluster.command()
+def env(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
+    """Print the line that makes a shell know the cluster: eval "$(logboat cluster env)"."""
+    from .state import load_state
+
+    state = load_state(existing_folder(data_dir, ephemeral))
+    emit(
+        f"export LOGBOAT_BOOTSTRAP={state.bootstrap_servers} "
+        f"LOGBOAT_HTTP=http://{state.nodes[0].http}"
+    )

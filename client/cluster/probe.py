@@ -4,7 +4,8 @@ times a second, and importing a real client would cost more than starting a node
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_ANSWER_BYTES = 16 << 20
@@ -15,6 +16,7 @@ class Answer:
     status: int
     body: Any
     """Parsed JSON, or the text when it was none."""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def ask(
@@ -26,11 +28,12 @@ def ask(
 
     connection = http.client.HTTPConnection(address, timeout=timeout_seconds)
     try:
-        payload = None if body is None else json.dumps(body)
-        headers = {} if payload is None else {"Content-Type": "application/json"}
-        connection.request(method, path, body=payload, headers=headers)
+        sent = None if body is None else json.dumps(body)
+        headers = {} if sent is None else {"Content-Type": "application/json"}
+        connection.request(method, path, body=sent, headers=headers)
         response = connection.getresponse()
-        return Answer(response.status, _parsed(response.read(MAX_ANSWER_BYTES)))
+        body = _parsed(response.read(MAX_ANSWER_BYTES))
+        return Answer(response.status, body, dict(response.getheaders()))
     except (OSError, http.client.HTTPException):
         return None
     finally:

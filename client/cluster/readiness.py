@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from .probe import Answer, ask
-from .state import ClusterState
+from .state import ClusterState, NodeState
 
 POLL_SECONDS = 0.03
 PROBE_TOPIC = "logboat-readiness-probe"
@@ -42,6 +42,11 @@ def _reasons(answer: Answer) -> str:
         return str(answer.body)
     reasons = answer.body.get("reasons") or [answer.body.get("message", f"HTTP {answer.status}")]
     return "; ".join(str(reason) for reason in reasons)
+
+
+def node_is_ready(node: NodeState) -> bool:
+    answer = ask(node.http, "/readyz")
+    return answer is not None and answer.status == 200
 
 
 def pause() -> None:

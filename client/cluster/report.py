@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..terminal import table
+from ..terminal import Output, table
 from .folder import ClusterFolder
 from .launch import running_nodes
 from .probe import Answer, ask_all
@@ -95,7 +95,7 @@ def as_document(report: ClusterReport) -> dict[str, Any]:
     }
 
 
-def as_table(report: ClusterReport) -> str:
+def as_table(report: ClusterReport, output: Output = Output.TABLE) -> str:
     return table(
         ("NODE", "PID", "STATE", "KAFKA", "HTTP", "ROLE"),
         [
@@ -109,6 +109,7 @@ def as_table(report: ClusterReport) -> str:
             )
             for node in report.nodes
         ],
+        output,
     )
 
 

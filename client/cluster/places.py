@@ -1,0 +1,31 @@
+"""Which cluster of this machine a command is about."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .folder import DEFAULT_DATA_DIR, ClusterFolder
+
+DataDir = Annotated[
+    str | None,
+    typer.Option(
+        "--data-dir", metavar="D", help=f"The cluster's folder (default {DEFAULT_DATA_DIR})."
+    ),
+]
+Ephemeral = Annotated[
+    bool, typer.Option("--ephemeral", help="A temporary folder, removed at `down`.")
+]
+
+
+def existing_folder(data_dir: str | None, ephemeral: bool) -> ClusterFolder:
+    from .ephemeral import the_ephemeral_folder
+
+    refuse_both(data_dir, ephemeral)
+    return the_ephemeral_folder() if ephemeral else ClusterFolder.at(data_dir or DEFAULT_DATA_DIR)
+
+
+def refuse_both(data_dir: str | None, ephemeral: bool) -> None:
+    if data_dir is not None and ephemeral:
+        raise typer.BadParameter("--data-dir and --ephemeral exclude each other")

@@ -1,0 +1,142 @@
+"""`logboat verify`: unique records in, all of them back, one verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from .failure import ExitStatus, Failure
+from .library.client import Client
+from .library.errors import ClientError, Unreachable
+from .library.records import RecordMetadata, TopicPartition
+from .node_api import NodeApi
+from .terminal import emit, say
+
+PARTITIONS = 6
+READ_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What was promised, and what was found."""
+
+    acknowledged: dict[TopicPartition, dict[int, str]] = field(default_factory=dict)
+    unknown: int = 0
+    refused: int = 0
+
+    def promise(self, value: str, placed: RecordMetadata) -> None:
+        place = TopicPartition(placed.topic, placed.partition)
+        self.acknowledged.setdefault(place, {})[placed.offset] = value
+
+    @property
+    def count(self) -> int:
+        return sum(len(offsets) for offsets in self.acknowledged.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    acknowledged: int
+    lost: int
+    """Acknowledged and not there."""
+    replaced: int
+    """Another record stands where it was acknowledged."""
+    doubled: int
+    """Found at more than one offset."""
+
+    @property
+    def good(self) -> bool:
+        return not (self.lost or self.replaced or self.doubled)
+
+
+def verify_cluster(url: str, topic: str | None, count: int, size: int) -> ExitStatus:
+    """Raises Failure."""
+    try:
+        ledger, verdict = asyncio.run(_verify(NodeApi(url).url, topic, count, size))
+    except Unreachable as error:
+        raise Failure(str(error), ExitStatus.UNREACHABLE) from error
+    except ClientError as error:
+        raise Failure(str(error)) from error
+    if ledger.unknown or ledger.refused:
+        say(f"{ledger.refused} records were refused, of {ledger.unknown} nobody knows.")
+    emit(
+        f"verify: {'held' if verdict.good else 'violation'} | acknowledged={verdict.acknowledged} "
+        f"lost={verdict.lost} replaced={verdict.replaced} doubled={verdict.doubled}"
+    )
+    return ExitStatus.GOOD if verdict.good else ExitStatus.FAILED
+
+
+async def _verify(url: str, topic: str | None, count: int, size: int) -> tuple[Ledger, Verdict]:
+    async with Client(url) as client:
+        name = topic or f"logboat-verify-{time.time_ns():x}"
+        if topic is None:
+            await client.admin.topics.create(name, partitions=PARTITIONS)
+        try:
+            ledger = Ledger()
+            await _write(client, name, count, size, ledger)
+            found = await _read(client, name, ledger)
+            return ledger, judged(ledger, found)
+        finally:
+            if topic is None:
+                await client.admin.topics.delete(name)
+
+
+async def _write(client: Client, topic: str, count: int, size: int, ledger: Ledger) -> None:
+    run = f"{time.time_ns():x}"
+
+    def decided(value: str, done: asyncio.Future[RecordMetadata]) -> None:
+        error = done.exception()
+        if error is None:
+            ledger.promise(value, done.result())
+        elif getattr(error, "retriable", True):
+            ledger.unknown += 1
+        else:
+            ledger.refused += 1
+
+    producer = client.producer()
+    for number in range(count):
+        value = f"{run}.{number}".ljust(size, ".")
+        placed = await producer.enqueue(topic, value.encode(), key=str(number))
+        placed.add_done_callback(lambda done, value=value: decided(value, done))  # type: ignore[misc]
+    await producer.close(READ_SECONDS)
+
+
+async def _read(client: Client, topic: str, ledger: Ledger) -> dict[TopicPartition, dict[int, str]]:
+    """Every partition up to behind its last acknowledged record."""
+    found: dict[TopicPartition, dict[int, str]] = {}
+    open_ends = {place: max(offsets) for place, offsets in ledger.acknowledged.items()}
+    if not open_ends:
+        return found
+    starts = {place: min(offsets) for place, offsets in ledger.acknowledged.items()}
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            async for record in client.tail(topic, since="end", positions=starts):
+                place = record.place
+                value = (record.value or b"").decode("utf-8", "replace")
+                found.setdefault(place, {})[record.offset] = value
+                if record.offset >= open_ends.get(place, -1):
+                    open_ends.pop(place, None)
+                if not open_ends:
+                    break
+    except TimeoutError:
+        say(f"{len(open_ends)} partitions could not be read to their end.")
+    return found
+
+
+def judged(ledger: Ledger, found: dict[TopicPartition, dict[int, str]]) -> Verdict:
+    lost = replaced = 0
+    for place, offsets in ledger.acknowledged.items():
+        here = found.get(place, {})
+        for offset, value in offsets.items():
+            if offset not in here:
+                lost += 1
+            elif here[offset] != value:
+                replaced += 1
+    ours = {value for offsets in ledger.acknowledged.values() for value in offsets.values()}
+    seen: set[str] = set()
+    doubled = 0
+    for here in found.values():
+        for value in here.values():
+            doubled += value in seen and value in ours
+            seen.add(value)
+    return Verdict(ledger.count, lost, replaced, doubled)

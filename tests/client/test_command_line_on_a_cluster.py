@@ -1,0 +1,192 @@
+"""The verbs of the command line as a person would use them, on a cluster of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from logboat.testing import LocalCluster
+
+LOGBOAT = [sys.executable, "-m", "logboat.client.cli"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    folder = tmp_path_factory.mktemp("cli") / "cluster"
+    with LocalCluster(nodes=3, directory=str(folder)) as running:
+        yield running
+
+
+@pytest.fixture
+def run(cluster: LocalCluster, tmp_path: Path) -> Run:
+    return Run(cluster, tmp_path)
+
+
+class Run:
+    def __init__(self, cluster: LocalCluster, home: Path) -> None:
+        self.cluster = cluster
+        self.environment = {
+            **os.environ,
+            "LOGBOAT_HTTP": cluster.http_urls[0],
+            "XDG_CONFIG_HOME": str(home),
+        }
+
+    def __call__(
+        self, *arguments: str, stdin: str = "", status: int = 0, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*LOGBOAT, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**self.environment, **environment},
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    def of_folder(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        assert self.cluster.folder is not None
+        return self(*arguments, "--data-dir", str(self.cluster.folder.path))
+
+
+def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
+    for name in ("first", "second"):
+        run("topic", "create", name, "-p", "2", "-r", "3")
+    lines = [
+        {"partition": 0, "timestamp": 5, "key": "k", "value": "v", "headers": []},
+        {
+            "partition": 1,
+            "timestamp": 6,
+            "key": None,
+            "value": None,
+            "headers": [{"key": "h", "value": "//8=", "encoding": "base64"}],
+        },
+        {"partition": 1, "timestamp": 7, "key": "//8=", "key_encoding": "base64", "value": ""},
+    ]
+    run("produce", "first", "--json", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    shell = " ".join(LOGBOAT)
+    piped = subprocess.run(
+        f"{shell} consume first -e -f json | {shell} produce second --json",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=run.environment,
+    )
+    assert "3 records" in piped.stderr
+    copies = [run("consume", name, "-e", "-f", "json").stdout for name in ("first", "second")]
+    assert copies[0].replace('"first"', '"second"') == copies[1]
+    assert len(copies[0].splitlines()) == 3
+
+
+def test_a_closed_pipe_is_no_error(run: Run) -> None:
+    run("topic", "create", "many", "-p", "1")
+    run("produce", "many", stdin="".join(f"{n}\n" for n in range(30_000)))
+    shell = " ".join(LOGBOAT)
+    head = subprocess.run(
+        f"{shell} consume many -e | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=run.environment,
+    )
+    assert head.stdout == "0\n"
+    assert head.stderr == ""
+
+
+def test_a_group_goes_on_where_it_was(run: Run) -> None:
+    run("topic", "create", "grouped", "-p", "1")
+    run("produce", "grouped", stdin="a\nb\nc\n")
+    assert run("consume", "grouped", "-g", "readers", "-n", "2").stdout == "a\nb\n"
+    assert run("consume", "grouped", "-g", "readers", "-n", "1").stdout == "c\n"
+    plain = run("group", "lag", "readers", "-o", "plain").stdout
+    assert plain.split("\t")[:4] == ["readers", "grouped", "0", "3"]
+
+
+def test_where_to_begin_and_what_to_show(run: Run) -> None:
+    run("topic", "create", "places", "-p", "1")
+    run("produce", "places", "-k", "key", "-H", "h=1", stdin="a\nb\nc\n")
+    assert run("consume", "places", "-o", "+1", "-e").stdout == "b\nc\n"
+    assert run("consume", "places", "-o", "@0", "-n", "1", "-f", r"%o %k %v %h\n").stdout == (
+        "0 key a h=1\n"
+    )
+    assert run("consume", "places", "-e", "-o", "-1", "--meta-only").stdout.split("\t")[:3] == [
+        "places",
+        "0",
+        "2",
+    ]
+
+
+def test_lines_that_are_not_written_go_where_they_can_be_found(run: Run, tmp_path: Path) -> None:
+    run("topic", "create", "small", "-p", "1", "-c", "max.message.bytes=1000")
+    dead = tmp_path / "dead"
+    done = run(
+        "produce",
+        "small",
+        "--dead-letter",
+        str(dead),
+        stdin=f"fits\n{'x' * 5_000}\nfits too\n",
+        status=1,
+    )
+    assert "2 records written" in done.stderr
+    assert dead.read_text() == "x" * 5_000 + "\n"
+    assert run("consume", "small", "-e").stdout == "fits\nfits too\n"
+
+
+def test_one_node_is_killed_started_paused_and_read(run: Run) -> None:
+    assert "Killed node 3" in run.of_folder("cluster", "node", "kill", "3").stderr
+    assert "ready" in run.of_folder("cluster", "node", "start", "3").stderr
+    run.of_folder("cluster", "node", "pause", "3")
+    run.of_folder("cluster", "node", "resume", "3")
+    status = run.of_folder("cluster", "status", "--exit-when-healthy", "-o", "plain").stdout
+    assert [line.split("\t")[0] for line in status.splitlines()] == ["1", "2", "3"]
+    assert run.of_folder("cluster", "logs", "3").stdout
+    assert "export LOGBOAT_BOOTSTRAP=" in run.of_folder("cluster", "env").stdout
+
+
+def test_a_profile_names_a_cluster(run: Run) -> None:
+    here = {"LOGBOAT_HTTP": ""}
+    run.environment.pop("LOGBOAT_HTTP")
+    run("profile", "set", "mine", run.cluster.http_urls[0])
+    assert "mine" in run("profile", "list").stdout
+    run("topic", "list")
+    run("profile", "delete", "mine")
+    assert here
+
+
+def test_what_a_cluster_needs_is_looked_at(run: Run) -> None:
+    findings = json.loads(run("doctor", "-o", "json").stdout)
+    assert all(finding["good"] for finding in findings)
+    assert len(findings) >= 12
+    wrong = run("doctor", status=1, LOGBOAT_HTTP="http://127.0.0.1:1")
+    assert "WRONG" in wrong.stdout
+
+
+def test_a_cluster_is_measured_and_verified(run: Run) -> None:
+    for what in ("produce", "consume", "e2e"):
+        figures = json.loads(run("bench", what, "-n", "50", "-o", "json").stdout)
+        assert figures["records"] == 50
+        assert figures["records_per_second"] > 0
+    verdict = run("verify", "-n", "500").stdout
+    assert verdict == "verify: held | acknowledged=500 lost=0 replaced=0 doubled=0\n"
+    assert "logboat-" not in run("topic", "list").stdout
+
+
+def test_text_for_other_programs(run: Run) -> None:
+    assert run.cluster.http_urls[0].removeprefix("http://") in run("generate", "prometheus").stdout
+    for shell in ("bash", "zsh", "fish"):
+        assert "_LOGBOAT_COMPLETE" in run("generate", "completion", shell).stdout
+    overview = json.loads(run("api", "GET", "/api/v1/cluster").stdout)
+    assert len(overview["nodes"]) == 3
+    assert "HTTP 404" in run("api", "get", "/api/v1/topics/none", status=1).stderr
