@@ -58,6 +58,23 @@ class LocalController(Protocol):
     ) -> ControllerAnswer[Message]: ...
 
 
+class Origins:
+    """The commands of one node that must not happen twice, each with a number of its own.
+
+    All clients of a node share it: the controller knows the node alone, and remembers the last
+    command of each kind only (RULES A5). A second counter would take one command for a repetition
+    of another.
+    """
+
+    def __init__(self) -> None:
+        self.one_at_a_time = {key: asyncio.Lock() for key in sorted(NEEDS_ORIGIN)}
+        """One command of a kind is in flight at a time."""
+        self._sequences = itertools.count(1)
+
+    def next_sequence(self) -> int:
+        return next(self._sequences)
+
+
 class ControllerClient:
     """One per purpose: requests of a channel are answered in order, and a heartbeat must not wait
     behind the creation of a topic."""
@@ -71,6 +88,7 @@ class ControllerClient:
         leader: Callable[[], int | None],
         machine: MetadataMachine,
         attempt_s: float,
+        origins: Origins,
     ) -> None:
         self._node_id = node_id
         self._peers = peers
@@ -83,8 +101,7 @@ class ControllerClient:
         self._connecting = asyncio.Lock()
         self._elected = asyncio.Event()
         """Set by an election; a request that pauses goes on then."""
-        self._one_at_a_time = {key: asyncio.Lock() for key in sorted(NEEDS_ORIGIN)}
-        self._sequences = itertools.count(1)
+        self._origins = origins
 
     async def ask(self, api_key: ApiKey, request: Message, deadline: float) -> Message:
         """The controller's answer, which this node's image has caught up with.
@@ -93,8 +110,7 @@ class ControllerClient:
         """
         if api_key not in NEEDS_ORIGIN:
             return await self._ask_until(api_key, request, deadline, None)
-        # One command of a kind is in flight at a time: the controller remembers only the last.
-        lock = self._one_at_a_time[api_key]
+        lock = self._origins.one_at_a_time[api_key]
         try:
             async with asyncio.timeout_at(deadline):
                 await lock.acquire()
@@ -111,7 +127,7 @@ class ControllerClient:
         own = self._machine.image.brokers.get(self._node_id)
         if own is None:
             return None
-        return Origin(self._node_id, own.broker_epoch, next(self._sequences))
+        return Origin(self._node_id, own.broker_epoch, self._origins.next_sequence())
 
     async def alter_partition(
         self, request: AlterPartitionRequest, deadline: float

@@ -28,7 +28,7 @@ from .addresses import Address
 from .broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from .config import NodeConfig
 from .controller_apis import ControllerApis
-from .controller_client import ControllerClient
+from .controller_client import ControllerClient, Origins
 from .death_watch import DeathWatch
 from .dispatch import Dispatcher
 from .fatal import FatalStop
@@ -135,6 +135,7 @@ class Node:
         self._tasks = TaskScope(on_fatal)
         self._started = False
         self._controller_clients: list[ControllerClient] = []
+        self._origins = Origins()
         self.internode = InternodeListener(
             config.internode,
             adopt_raft=self._adopt_raft,
@@ -328,6 +329,7 @@ class Node:
             leader=lambda: self.raft.status().leader_id,
             machine=self.machine,
             attempt_s=self.config.seconds("controller.quorum.request.timeout.ms"),
+            origins=self._origins,
         )
         self._controller_clients.append(client)
         return client

@@ -11,7 +11,7 @@ import pytest
 from logboat.metadata.commands import Origin
 from logboat.metadata.controller import ControllerAnswer
 from logboat.metadata.machine import MetadataMachine
-from logboat.node.controller_client import ControllerClient, ControllerUnavailable
+from logboat.node.controller_client import ControllerClient, ControllerUnavailable, Origins
 from logboat.node.peers import InternodePeer, Peers
 from logboat.partitions import PeerLost
 from logboat.wire import ApiKey, ErrorCode, Message
@@ -37,6 +37,7 @@ class Scene:
         self.answers: list[Answer] = []
         self.asked: list[tuple[int, ApiKey, Origin | None]] = []
         self.unreachable = 0
+        self.origins = Origins()
         self.client = ControllerClient(
             node_id=SELF,
             peers=cast(Peers, self),
@@ -44,6 +45,7 @@ class Scene:
             leader=lambda: self.leader,
             machine=cast(MetadataMachine, self),
             attempt_s=0.2,
+            origins=self.origins,
         )
 
     # As the controller of this node.
@@ -254,6 +256,40 @@ async def test_one_creation_is_in_flight_at_a_time() -> None:
     assert most == 1
 
 
+async def test_two_clients_of_one_node_never_give_two_commands_the_same_number() -> None:
+    """A5: the controller would answer the second with the result of the first."""
+    scene = Scene()
+    numbers: list[int] = []
+    running = most = 0
+
+    async def counted(
+        api_key: ApiKey,
+        request: Message,
+        version: int,
+        deadline: float,
+        origin: Origin | None,
+    ) -> ControllerAnswer[Message]:
+        nonlocal running, most
+        assert origin is not None
+        numbers.append(origin.sequence)
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        answer = created()
+        assert isinstance(answer, ControllerAnswer)
+        return answer
+
+    scene.leader = SELF
+    clients = [_with_local(scene, counted) for _ in range(2)]
+    asked = [
+        client.ask(ApiKey.CREATE_TOPICS, CreateTopicsRequest(), in_time()) for client in clients * 3
+    ]
+    await asyncio.gather(*asked)
+    assert len(set(numbers)) == len(numbers) == 6
+    assert most == 1
+
+
 def _with_local(scene: Scene, local: Callable[..., object]) -> ControllerClient:
     return ControllerClient(
         node_id=SELF,
@@ -262,4 +298,5 @@ def _with_local(scene: Scene, local: Callable[..., object]) -> ControllerClient:
         leader=lambda: scene.leader,
         machine=cast(MetadataMachine, scene),
         attempt_s=5.0,
+        origins=scene.origins,
     )
