@@ -9,6 +9,7 @@ CPU seconds of the nodes stand beside each rate, for a machine that others use t
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import socket
 import sys
@@ -89,6 +90,75 @@ def count_applied(connection: socket.socket) -> int:
     return count
 
 
+# Tails
+
+
+class Readers:
+    """Server-sent events of one topic, many readers on one loop; each notes how old records were
+    when they came. The value of a record is the monotonic time at which it was sent."""
+
+    def __init__(self) -> None:
+        self.delays_ms: list[float] = []
+        self.opened = 0
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def read(self, host: str, port: int) -> None:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(
+            f"GET /api/v1/topics/{TOPIC}/tail HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            "Accept: text/event-stream\r\n\r\n".encode()
+        )
+        mark = b'"value":"'
+        while line := await reader.readline():
+            if line.startswith(b"event: open"):
+                self.opened += 1
+            at = line.find(mark)
+            if at >= 0:
+                sent = float(line[at + len(mark) :].partition(b'"')[0])
+                self.delays_ms.append((time.monotonic() - sent) * 1_000)
+
+
+async def events(
+    cluster: LocalCluster, readers: int, records: int, interval_s: float
+) -> list[float]:
+    """Delays in milliseconds from before the request of a record to its event, for each reader;
+    every reader of every record is waited for."""
+    leader = cluster.leader_of(TOPIC, 0)
+    others = [n for n in cluster.node_ids if n != leader] or [leader]
+    everyone = Readers()
+    for number in range(readers):
+        host, _, port = cluster.node(others[number % len(others)]).http.rpartition(":")
+        everyone.tasks.append(asyncio.create_task(everyone.read(host, int(port))))
+    async with asyncio.timeout(60):
+        while everyone.opened < readers:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    host, _, port = cluster.node(leader).http.rpartition(":")
+    answers, writer = await asyncio.open_connection(host, int(port))
+    for _ in range(records):
+        body = b'{"records":[{"value":"%.6f"}]}' % time.monotonic()
+        writer.write(
+            f"POST /api/v1/topics/{TOPIC}/records HTTP/1.1\r\nHost: {host}:{port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        head = await answers.readuntil(b"\r\n\r\n")
+        assert b" 200 " in head, head
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        await answers.readexactly(length)
+        await asyncio.sleep(interval_s)
+    async with asyncio.timeout(60):
+        while len(everyone.delays_ms) < readers * records:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    for task in everyone.tasks:
+        task.cancel()
+    await asyncio.wait(everyone.tasks)
+    return everyone.delays_ms
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
 def cpu(cluster: LocalCluster) -> float:
     return sum(cpu_ticks(cluster.pid(node_id)) for node_id in cluster.node_ids) / TICKS_PER_S
 
@@ -113,10 +183,18 @@ def main() -> int:
                 rate = produce(cluster, leader, arguments.records)
                 figure.values.append(rate.records_per_s)
                 cpu_figure.values.append(rate.node_cpu_s_per_million)
+    soon = Figure("record to event, 10 readers, p99", "ms", "50 ms")
+    many = Figure("record to event, 500 readers, p99", "ms", "none")
+    with cluster_with_topic(3) as cluster:
+        asyncio.run(events(cluster, 1, 20, 0.01))
+        for _ in range(arguments.rounds):
+            soon.values.append(percentile(asyncio.run(events(cluster, 10, 300, 0.01)), 0.99))
+            many.values.append(percentile(asyncio.run(events(cluster, 500, 30, 0.2)), 0.99))
     text = (
         f"Machine: {machine()}. Client and nodes share it. `benchmarks/http_api.py`, "
         f"{arguments.records:,} records of 100 bytes over one connection, {arguments.rounds} "
-        "rounds.\n\n" + table([one, one_cpu, three, three_cpu])
+        "rounds. Events: acks=all on 3 nodes, readers at the two that do not lead.\n\n"
+        + table([one, one_cpu, three, three_cpu, soon, many])
     )
     tell("HTTP", text, write=arguments.write)
     return 0
