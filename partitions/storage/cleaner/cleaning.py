@@ -199,10 +199,7 @@ class CleaningRound:
             keys=self._keys,
             now_ms=self._now_ms,
             delete_retention_ms=config.delete_retention_ms,
-            producers={
-                producer_id: LastOfProducer(entry.last_data_offset, entry.producer_epoch)
-                for producer_id, entry in log.producers.entries().items()
-            },
+            producers=_KnownProducers(log),
             end_offset=self._target.end_offset,
         )
         made = Segment.create(
@@ -313,6 +310,19 @@ class CleaningRound:
             raise BatchDamaged(
                 base_offset=segment.base_offset, position=scan.end, reason=scan.fault
             )
+
+
+class _KnownProducers:
+    """What must stay of each, as of when a batch is judged: what was last then is in the log."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+
+    def get(self, producer_id: int, /) -> LastOfProducer | None:
+        entry = self._log.producers.entry(producer_id)
+        if entry is None:
+            return None
+        return LastOfProducer(entry.last_data_offset, entry.producer_epoch)
 
 
 class _Reopened:

@@ -12,8 +12,8 @@ Beyond `latest_offset` of the map nothing is known of keys: records there stay a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, auto
+from typing import Protocol
 
 from ....seam import frozen
 from ....wire.records import BatchHeader
@@ -47,6 +47,12 @@ class LastOfProducer:
     producer_epoch: int
 
 
+class LastOfProducers(Protocol):
+    """Asked for single producers: a log may know a hundred thousand."""
+
+    def get(self, producer_id: int, /) -> LastOfProducer | None: ...
+
+
 @frozen
 class Retention:
     """The rules of one round over one log."""
@@ -54,7 +60,7 @@ class Retention:
     keys: KeyMap
     now_ms: int
     delete_retention_ms: int
-    producers: Mapping[int, LastOfProducer]
+    producers: LastOfProducers
     end_offset: int
     """First offset that this round may not touch; the batch that ends there stays, be it empty."""
 
