@@ -49,6 +49,8 @@ class Episodes:
         # With three voters the two that hold an entry are a majority: nobody can replace it.
         if drawn < 0.42 and len(self._hosts) > 3:
             return self._old_words
+        if drawn > 0.85 and self._quorum.shape.padding_bytes:
+            return self._second_refusal
         return self._chance
 
     def _pass(self, longest_s: float, shortest_s: float = 0.0) -> None:
@@ -149,6 +151,33 @@ class Episodes:
         self._quorum.burst(25)
         self._world.network.heal()
         self._pass(0.8)
+        self._faults.heal()
+        self._pass(0.8)
+
+    def _second_refusal(self) -> None:
+        """A new leader hears twice of a gap that the snapshot on its way will fill (finding E)."""
+        leader = self._quorum.leader()
+        if leader is None:
+            self._chance()
+            return
+        behind = self._dice.choice(self._others(leader.host))
+        self._faults.cause("cut", behind)
+        self._quorum.burst(40)
+        self._pass(0.5, 0.3)
+        for host in self._others(behind):
+            self._faults.cause("forced compaction", host)
+        self._pass(0.3, 0.1)
+        # Its successor begins at the end of the log, where the one that was away has nothing.
+        self._faults.cause("restart", leader.host)
+        self._pass(1.2, 0.8)
+        self._faults.cause("delay", behind)
+        self._faults.cause("slow link", behind)
+        self._faults.cause("reset", behind)
+        self._world.network.heal()
+        for _ in range(20):
+            self._quorum.burst(3)
+            self._pass(0.05)
+        self._pass(1.5)
         self._faults.heal()
         self._pass(0.8)
 

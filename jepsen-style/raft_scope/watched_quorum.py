@@ -12,7 +12,7 @@ from ..simulation import World
 from ..simulation.dice import stream
 from ..simulation.drive import Drive
 from ..simulation.host import Host
-from ..simulation.quorum import Member, Quorum
+from ..simulation.quorum import DIRECTORY, Member, Quorum
 from .endings import RESTART_S, Endings
 from .shape import Shape
 from .watch import Ledger, Watch
@@ -131,6 +131,10 @@ class WatchedQuorum(Quorum):
         command = b"pin %d %d %d" % (number, directory, self.proposed)
         leader.host.spawn(self._propose(leader, command))
         return command
+
+    def joined(self, number: int) -> bool:
+        """Whether the voter's directory has a vote (RULES B3)."""
+        return self.hosts[number].drive.find(f"{DIRECTORY}/joined") is not None
 
     def propose_in_bursts(self, dice: Random) -> None:
         """Now and again from now on, until `idle`."""
