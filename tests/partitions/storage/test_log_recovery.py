@@ -71,16 +71,24 @@ async def test_the_last_batch_torn_at_any_byte_is_cut_off() -> None:
     [bytes(4096), bytes(1 << 20), batch(b"x")[:30], None],
     ids=["zeros", "a megabyte of zeros", "half a batch", "a flipped bit"],
 )
-async def test_r07_what_follows_the_last_valid_batch_is_cut_off(tail: bytes | None) -> None:
-    """Case R07."""
+@pytest.mark.parametrize("clean", [True, False])
+async def test_r07_what_follows_the_last_valid_batch_is_cut_off(
+    tail: bytes | None, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Case R07, also behind a clean-shutdown marker: something else has written since. A warning
+    names file and position."""
     disk, held = await stopped_log(5, LogConfig())
     if tail is None:
         flipped = batch(b"flipped", base_offset=5)
         flipped[-3] ^= 4
         tail = bytes(flipped)
-    inode(disk, "0" * 20 + ".log").data.extend(tail)
-    log = await open_log(disk)
+    file = inode(disk, "0" * 20 + ".log").data
+    position = len(file)
+    file.extend(tail)
+    log = await open_log(disk, clean=clean, recovery_point=5)
     assert contents(log) == held
+    said = [r.getMessage() for r in caplog.records if r.levelname in ("WARNING", "ERROR")]
+    assert any("0" * 20 + ".log" in text and str(position) in text for text in said), said
     assert append(log, b"next", leader_epoch=1).base_offset == 5
     await log.close()
 

@@ -212,11 +212,14 @@ async def test_r09_a_record_from_the_future_is_named_in_a_warning_once(
     await log.close()
 
 
-async def test_r09_a_record_from_the_future_is_refused_by_default() -> None:
+@pytest.mark.parametrize(
+    "timestamp", [NOW_MS + 2 * 3_600_000, NOW_MS * 1000], ids=["two hours", "microseconds"]
+)
+async def test_r09_a_record_from_the_future_is_refused_by_default(timestamp: int) -> None:
     """Case R09: `message.timestamp.after.max.ms` is an hour since Kafka 4."""
     log = await open_log(new_disk())
     with pytest.raises(RecordsRejected) as caught:
-        append(log, b"future", timestamp=NOW_MS + 2 * 3_600_000)
+        append(log, b"future", timestamp=timestamp)
     assert caught.value.error is ErrorCode.INVALID_TIMESTAMP
     await log.close()
 
