@@ -27,12 +27,14 @@ class TimestampOffset(NamedTuple):
 class TimeIndex:
     """Entries with rising timestamps and rising offsets."""
 
-    __slots__ = ("_base_offset", "_max_entries", "table")
+    __slots__ = ("_base_offset", "_last_ms", "_max_entries", "table")
 
     def __init__(self, table: IndexTable, base_offset: int, max_bytes: int) -> None:
         self.table = table
         self._base_offset = base_offset
         self._max_entries = max(1, max_bytes // ENTRY.size)
+        self._last_ms: int | None = None
+        """Timestamp of the last entry, once it was asked for."""
 
     @classmethod
     def new(cls, path: str, base_offset: int, max_bytes: int, files: OpenFiles) -> TimeIndex:
@@ -63,8 +65,12 @@ class TimeIndex:
 
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Enter the largest timestamp so far, unless an entry says as much."""
-        if timestamp_ms > self.last.timestamp_ms:
+        last_ms = self._last_ms
+        if last_ms is None:
+            last_ms = self._last_ms = self.last.timestamp_ms
+        if timestamp_ms > last_ms:
             self.table.append(timestamp_ms, offset - self._base_offset)
+            self._last_ms = timestamp_ms
 
     def lookup(self, timestamp_ms: int) -> TimestampOffset:
         """The greatest entry not above `timestamp_ms`: whatever is newer lies at or after it."""
@@ -92,4 +98,5 @@ class TimeIndex:
     def truncate(self, end_offset: int) -> None:
         """Forget entries at or above `end_offset`."""
         relative = end_offset - self._base_offset
+        self._last_ms = None
         self.table.truncate(bisect_left(range(self.table.count), relative, key=self._offset))
