@@ -190,6 +190,9 @@ class Node:
     async def stop(self) -> None:
         """Leave in order; bounded by controlled.shutdown.timeout.ms and the disk."""
         logger.info("stopping")
+        if self._http is not None:
+            # While the coordinators of their groups still answer.
+            await self._http.end_consumers()
         if self.lifecycle is not None and self.config.flag("controlled.shutdown.enable"):
             await self._leave(self.lifecycle)
         await self._stop_http()

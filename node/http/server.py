@@ -13,6 +13,7 @@ from .admission import Admission
 from .bodies import max_body_bytes
 from .confluent_errors import confluent_errors
 from .confluent_v2 import routes as confluent_v2
+from .confluent_v2.consumers import INSTANCES
 from .confluent_v3 import routes as confluent_v3
 from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
 from .idempotency import IdempotencyKeys
@@ -94,6 +95,10 @@ class HttpServer:
         except OSError:
             await self._runner.cleanup()
             raise
+
+    async def end_consumers(self) -> None:
+        """Consumer instances leave their groups, and no more are made."""
+        await self._runner.app[INSTANCES].stop()
 
     async def stop(self) -> None:
         if self._listener is not None:

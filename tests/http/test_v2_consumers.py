@@ -229,7 +229,7 @@ async def test_two_instances_share_the_partitions_and_none_is_read_twice(
 async def test_max_bytes_bounds_an_answer_but_never_to_nothing(v2: Asker, topic: str) -> None:
     await write(v2, topic, *("x" * 100 for _ in range(10)))
     path = await subscribed(v2, topic, topic)
-    sizes = []
+    sizes: list[int] = []
     while sum(sizes) < 10:
         records = await v2.good("GET", f"{path}/records?timeout=5000&max_bytes=250")
         sizes.append(len(records))
@@ -411,6 +411,6 @@ async def test_paths_may_end_with_a_slash(v2: Asker, topic: str) -> None:
 async def test_control_takes_json_by_any_of_its_names(v2: Asker, topic: str) -> None:
     for kind in (V2, "application/json", JSON, f"{V2}; charset=utf-8"):
         await v2.good("POST", f"/consumers/{topic}", {"format": "json"}, content_type=kind)
-    for kind in (None, "text/plain"):
-        answer = await v2.ask("POST", f"/consumers/{topic}", {}, content_type=kind)
+    for wrong in (None, "text/plain"):
+        answer = await v2.ask("POST", f"/consumers/{topic}", {}, content_type=wrong)
         assert answer.error == (415, 415)

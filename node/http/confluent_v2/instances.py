@@ -56,12 +56,15 @@ class Instances:
         self._ended: dict[Key, float] = {}
         """Expired -> after how many seconds of silence."""
         self._tasks = TaskScope(self._failed)
+        self._stopped = False
 
     def start(self) -> None:
         self._tasks.spawn(self._sweep(), name="idle consumer instances")
 
     async def stop(self) -> None:
-        """Members leave their groups, so that others need not wait for their sessions."""
+        """Members leave their groups, so that others need not wait for their sessions. May be
+        called twice."""
+        self._stopped = True
         await self._tasks.close()
         ending = [held.instance for held in self._held.values() if held.instance is not None]
         self._held.clear()
@@ -72,6 +75,10 @@ class Instances:
 
     def take_name(self, group_id: str, name: str | None) -> str:
         """Nobody else here gets the name until `let_go` or `make`. Raises ApiError 409 or 503."""
+        if self._stopped:
+            raise ApiError(
+                503, "this node is stopping", error_code=50302, retriable=True, hint="ask another"
+            )
         if len(self._held) >= self._max:
             raise ApiError(
                 503,
