@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,16 +61,23 @@ class Run:
 def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
     for name in ("first", "second"):
         run("topic", "create", name, "-p", "2", "-r", "3")
+    now = time.time_ns() // 1_000_000  # Older ones would fall to retention.
     lines = [
-        {"partition": 0, "timestamp": 5, "key": "k", "value": "v", "headers": []},
+        {"partition": 0, "timestamp": now, "key": "k", "value": "v", "headers": []},
         {
             "partition": 1,
-            "timestamp": 6,
+            "timestamp": now + 1,
             "key": None,
             "value": None,
             "headers": [{"key": "h", "value": "//8=", "encoding": "base64"}],
         },
-        {"partition": 1, "timestamp": 7, "key": "//8=", "key_encoding": "base64", "value": ""},
+        {
+            "partition": 1,
+            "timestamp": now - 1,
+            "key": "//8=",
+            "key_encoding": "base64",
+            "value": "",
+        },
     ]
     run("produce", "first", "--json", stdin="".join(json.dumps(line) + "\n" for line in lines))
     shell = " ".join(LOGBOAT)
