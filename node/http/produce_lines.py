@@ -122,7 +122,7 @@ class _Chunks:
             try:
                 partition = partition_of(self._topic, item.records[0], self._partitioner)
             except ApiError as error:
-                item = error
+                item = error.with_traceback(None)
             else:
                 chunk = Chunk(size, alone=True)
                 chunk.add_batch(item.records, partition, item.producer)
@@ -137,7 +137,7 @@ class _Chunks:
                 chunk.add(item, partition_of(self._topic, item, self._partitioner))
                 return
             except ApiError as error:
-                item = error
+                item = error.with_traceback(None)
         chunk.refuse(item)
 
 

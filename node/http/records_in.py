@@ -157,7 +157,9 @@ class LineParser:
             try:
                 append(self.parse(line, number, now_ms))
             except ApiError as error:
-                append(error)
+                # Its traceback would hold this frame, which holds the error: work for the
+                # garbage collector, once for each line.
+                append(error.with_traceback(None))
         return items, all_plain
 
     def parse(self, line: bytes, number: int, now_ms: int) -> RecordIn | RecordsIn:

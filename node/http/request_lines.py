@@ -14,6 +14,7 @@ from .open_response import ClientGone
 IDLE_SECONDS = 300.0
 """A client that sends nothing for so long is asked to come back: it may be gone without a word."""
 
+_READ_BYTES = 64 << 10
 _BLOCK_BYTES = 32 << 10
 _BLOCK_LINES = 250
 """What is worked on in one turn of the loop (RULES F1)."""
@@ -48,7 +49,7 @@ class RequestLines:
         left = b""
         while data := await self._read():
             *lines, left = (left + data).split(b"\n")
-            if len(left) > self._max_line or (lines and len(max(lines, key=len)) > self._max_line):
+            if len(left) > self._max_line or (lines and len(lines[0]) > self._max_line):
                 raise ApiError(413, f"a line is longer than {self._max_line} bytes")
             for block in self._cut(lines):
                 yield block
@@ -64,7 +65,7 @@ class RequestLines:
             return b""
         try:
             async with asyncio.timeout(IDLE_SECONDS) as self._reading:
-                return await self._content.readany()
+                return await self._content.read(_READ_BYTES)
         except (ConnectionError, web.RequestPayloadError, HttpProcessingError) as error:
             raise ClientGone(str(error)) from error
         except TimeoutError:

@@ -52,8 +52,12 @@ def cluster_overview(image: ClusterImage, *, node_id: int, role: str) -> dict[st
         "under_replicated_partitions": under_replicated[:MAX_LISTED_PARTITIONS],
         "under_replicated_count": len(under_replicated),
         "topic_count": len(image.topics),
-        "partition_count": sum(len(topic.partitions) for topic in image.topics.values()),
+        "partition_count": partition_count(image),
     }
+
+
+def partition_count(image: ClusterImage) -> int:
+    return sum(len(topic.partitions) for topic in image.topics.values())
 
 
 def topic_list(image: ClusterImage) -> dict[str, Any]:

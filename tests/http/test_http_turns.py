@@ -1,0 +1,83 @@
+"""RULES F1: no request holds the loop for longer than a turn may last, however large it is."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp.test_utils import TestClient
+
+from logboat.wire.records import Record, encode_batch
+from tests.http.fake_http_node import FakeNode, topic
+
+Http = TestClient[Any, Any]
+ORDERS = "/api/v1/topics/orders/records"
+
+LONGEST_MS = 60
+"""A turn may last 5 ms; this machine may be slow, and collect garbage. What is not cut takes some
+hundred milliseconds here."""
+
+
+@asynccontextmanager
+async def no_long_turn() -> AsyncIterator[None]:
+    """Looks at the processor time of the loop's thread, so that a busy machine does not count."""
+    longest, running = 0.0, True
+
+    async def watch() -> None:
+        nonlocal longest
+        while running:
+            began = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - began)
+
+    # As a node does when it has started.
+    gc.collect()
+    gc.freeze()
+    try:
+        watching = asyncio.create_task(watch())
+        yield
+        running = False
+        await watching
+    finally:
+        gc.unfreeze()
+    assert longest * 1000 < LONGEST_MS
+
+
+async def test_f1_overviews_of_many_partitions_are_made_beside_the_loop(
+    http: Http, node: FakeNode
+) -> None:
+    for number in range(20):
+        node.add(topic(f"large-{number}", leaders=[1] * 2_000))
+    async with no_long_turn():
+        for path in ("/api/v1/cluster", "/api/v1/topics", "/api/v1/topics/large-3"):
+            response = await http.get(path, headers={"Connection": "close"})
+            assert response.status == 200
+            await response.read()
+
+
+async def test_f1_a_large_read_is_rendered_beside_the_loop(http: Http, node: FakeNode) -> None:
+    for _ in range(10):
+        batch = [Record(key=b"k", value=b"v" * 100, timestamp=1) for _ in range(2_000)]
+        node.append("orders", 0, encode_batch(batch))
+    async with no_long_turn():
+        path = "/api/v1/topics/orders/partitions/0/records?max_bytes=8388608"
+        response = await http.get(path)
+        assert response.status == 200
+        body = await response.read()
+    assert len(json.loads(body)["records"]) == 20_000
+
+
+async def test_f1_lines_are_worked_on_in_small_blocks(http: Http, node: FakeNode) -> None:
+    lines = b'{"key":"k","value":"v"}\n' * 8_000 + b"nonsense\n" * 8_000 + b"\n" * 50_000
+    async with no_long_turn():
+        response = await http.post(
+            ORDERS, data=lines, headers={"Content-Type": "application/x-ndjson"}
+        )
+        body = await response.read()
+    assert body.count(b'"applied"') == 8_000
+    assert body.count(b'"failed"') == 8_000
