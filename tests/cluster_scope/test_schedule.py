@@ -8,12 +8,14 @@ import pytest
 from logboat.jepsen_style.schedule import (
     KINDS,
     Fault,
+    Phase,
     Schedule,
     ScheduleError,
     Target,
     generate,
     nodes_of,
 )
+from logboat.jepsen_style.schedule.quests import QUESTS, quests, reachable
 from logboat.jepsen_style.schedule.targets import partition_of
 
 
@@ -133,3 +135,27 @@ def test_a_groups_partition_is_counted_as_java_does() -> None:
     assert partition_of("polygenelubricants", 50) == 0
     # "abc".hashCode() is 96354.
     assert partition_of("abc", 50) == 96354 % 50
+
+
+def test_a_range_of_seeds_is_sent_to_every_reachable_cell() -> None:
+    cells = {(kind, role, phase) for kind, role in reachable() for phase in Phase}
+    once_round = -(-len(cells) // QUESTS)
+    assert {cell for seed in range(50, 50 + once_round) for cell in quests(seed)} == cells
+
+
+def test_what_a_seed_is_sent_to_depends_on_nothing_but_its_number() -> None:
+    alone = quests(123)
+    for seed in range(10):
+        quests(seed)
+    assert quests(123) == alone
+
+
+def test_a_quest_stands_in_the_schedule_of_its_seed() -> None:
+    for seed in range(60):
+        schedule = generate(seed)
+        drawn = {fault.kind for fault in schedule.faults}
+        spared = {name for name, kind in KINDS.items() if kind.cuts_power}
+        synced = all(topic.synced for topic in schedule.topics)
+        wanted = [kind for kind, _, _ in quests(seed) if synced or kind not in spared]
+        # The last one may find no time any more.
+        assert set(wanted[:1]) <= drawn
