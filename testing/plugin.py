@@ -1,7 +1,8 @@
 """The pytest plugin that installing Logboat registers.
 
-`logboat_cluster` is one 3-node cluster for the whole session: tests use topics of their own in it.
-A test that kills or stops nodes takes a cluster of its own from `LocalCluster`.
+`logboat_cluster` is one 3-node cluster for the whole session, `logboat_node` one node: tests use
+topics of their own in it. Under pytest-xdist each worker has its own, on ports of its own. A test
+that kills or stops nodes takes a cluster of its own from `LocalCluster`.
 """
 
 from __future__ import annotations
@@ -22,4 +23,13 @@ def logboat_cluster() -> Iterator[LocalCluster]:
     from .local_cluster import LocalCluster
 
     with LocalCluster(nodes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def logboat_node() -> Iterator[LocalCluster]:
+    """A running single node: quicker to start, and nothing replicates."""
+    from .local_cluster import LocalCluster
+
+    with LocalCluster(nodes=1) as cluster:
         yield cluster

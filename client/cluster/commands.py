@@ -47,13 +47,17 @@ def up(
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; it goes on running.")
     ] = False,
+    output: As = Output.TABLE,
 ) -> None:
-    """Start a cluster, or the one that the folder already holds."""
+    """Start a cluster, or the one that the folder already holds.
+
+    For programs in any language: up --ephemeral --any-port --detach -o json, and down with the
+    data_dir that it names."""
     from .up import UpOptions
     from .up import up as bring_up
 
     refuse_both(data_dir, ephemeral)
-    status = bring_up(UpOptions(nodes, voters, data_dir, ephemeral, any_port, detach))
+    status = bring_up(UpOptions(nodes, voters, data_dir, ephemeral, any_port, detach, output))
     raise typer.Exit(int(status))
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from ..failure import ExitStatus
-from ..terminal import emit, say
+from ..terminal import Output, emit, say
 from .banner import banner
 from .ephemeral import new_ephemeral_folder
 from .folder import DEFAULT_DATA_DIR, ClusterFolder
 from .guardian import Guardian
 from .launch import RunningCluster, bring_up, claim
 from .remove import remove_cluster
-from .report import look_at
+from .report import as_document, look_at
 from .supervise import StopRequests, supervise
 
 
@@ -26,6 +27,7 @@ class UpOptions:
     ephemeral: bool
     any_port: bool
     detach: bool
+    output: Output = Output.TABLE
 
 
 def up(options: UpOptions) -> ExitStatus:
@@ -68,7 +70,11 @@ def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> Ex
 
 
 def _announce(cluster: RunningCluster, options: UpOptions) -> None:
-    emit(banner(cluster.state, look_at(cluster.folder, cluster.state)))
+    report = look_at(cluster.folder, cluster.state)
+    if options.output is Output.JSON:
+        emit(json.dumps(as_document(report), indent=2))
+    else:
+        emit(banner(cluster.state, report))
     if options.detach:
         say(f"\nIt goes on running; stop it: logboat cluster down --data-dir {cluster.folder.path}")
     else:
