@@ -36,7 +36,7 @@ def v2_response(request: web.Request, document: Any, *, status: int = 200) -> we
 
 async def root(request: web.Request) -> web.Response:
     """Something answers here."""
-    return v2_response(request, {})
+    return web.Response(body=b"{}\n", content_type=require_accept(request, JSON_TYPE, V2_TYPE))
 
 
 async def brokers(request: web.Request) -> web.Response:
