@@ -12,10 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_protocol_table_is_what_the_handlers_declare() -> None:
-    program = [sys.executable, str(ROOT / "docs" / "protocol_table.py"), "--check"]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, f"run docs/protocol_table.py again {done.stderr}"
+@pytest.mark.parametrize("program", ["protocol_table.py", "http_table.py"])
+def test_tables_of_what_is_served_are_what_the_code_declares(program: str) -> None:
+    command = [sys.executable, str(ROOT / "docs" / program), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"run docs/{program} again {done.stderr}"
 
 
 TEST_NAME = re.compile(r"`(test_\w+)`")

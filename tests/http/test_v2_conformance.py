@@ -87,7 +87,11 @@ def flows(v2: Operations, base: str) -> None:
     assert call(offsets, 200, path_parameters=first)["beginning_offset"] == 0
 
     # Consume: create, subscribe, poll, commit, seek, end
-    wanted = {"name": "my-consumer", "format": "json", "auto.offset.reset": "earliest"}
+    wanted: dict[str, Any] = {
+        "name": "my-consumer",
+        "format": "json",
+        "auto.offset.reset": "earliest",
+    }
     wanted |= {"enable.auto.commit": False, "fetch.min.bytes": 1}
     create = "POST /consumers/{groupid}"
     group = {"groupid": "my-group"}
@@ -132,12 +136,8 @@ def flows(v2: Operations, base: str) -> None:
         (f"POST {instance}/positions/end", {"partitions": there}),
         (f"DELETE {instance}", None),
     ):
-        wanted_type = (
-            {"headers": {"Accept": "application/json"}}
-            if label == f"DELETE {instance}/subscription"
-            else {}
-        )
-        answer = call(label, 404, body, path_parameters=nobody, **wanted_type)
+        accept = "application/json" if label == f"DELETE {instance}/subscription" else V2
+        answer = call(label, 404, body, path_parameters=nobody, headers={"Accept": accept})
         assert answer["error_code"] == 40403
     missing = {"topicname": "none", "partitionid": "0"}
     one_partition = "/partitions/{partitionid}"

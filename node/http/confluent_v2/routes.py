@@ -17,7 +17,7 @@ from .performing import answer_call
 
 _INSTANCE = "/consumers/{group}/instances/{instance}"
 
-_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/", topics.root),
     ("GET", "/brokers", topics.brokers),
     ("GET", "/topics", topics.list_topics),
@@ -46,7 +46,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
 
 def install(app: web.Application) -> None:
     """Instances live as long as the listener."""
-    for method, path, handler in _ROUTES:
+    for method, path, handler in ROUTES:
         slashed = path if path == "/" else path + "{_:/?}"
         if method == "GET":
             app.router.add_get(slashed, handler)  # and HEAD
