@@ -26,8 +26,9 @@ QUIET_END_MS = 1_500
 """Within this of the end nothing new begins."""
 STROKES_BETWEEN_QUIET = 4
 REJOIN_MS = 2_500
-"""After a stop in page-cache mode: a replica that ended in disorder has left ISR and ELR (C1), and
-were the others to follow before it is back, nobody could be elected."""
+"""After a stop in page-cache mode, and after some kinds in either: a replica that ended in disorder
+has left ISR and ELR (C1), and were the others to follow before it is back, nobody could be
+elected."""
 
 PRODUCE, FETCH = 0, 1
 
@@ -85,8 +86,8 @@ ONLY_SYNCED_AS_ROOT: Sequence[Stroke] = (
     ("blackout", "all", {}),
 )
 STOPS = frozenset({"kill", "kill-all", "restart", "full-disk", "kill-at-sync"})
-LOSES_TRUST = frozenset({"failed-sync"})
-"""Out of ISR and ELR in either mode (C1)."""
+NEEDS_TIME = frozenset({"failed-sync", "kill-all", "blackout"})
+"""In either mode: out of ISR and ELR (C1), or nobody is left to be elected."""
 
 
 def bag_of(*, synced: bool, root: bool) -> list[Stroke]:
@@ -145,7 +146,7 @@ def _faults(dice: Random, hurt_ms: int, *, synced: bool, root: bool) -> tuple[Fa
         for_ms = 200 + dice.randrange(500) if dice.random() < 0.4 else 1_200 + dice.randrange(1_300)
         for_ms = min(for_ms, hurt_ms - at_ms)
         faults.append(Fault(at_ms, kind, target, for_ms, options))
-        if kind in LOSES_TRUST or (kind in STOPS and not synced):
+        if kind in NEEDS_TIME or (kind in STOPS and not synced):
             at_ms += for_ms + REJOIN_MS
         elif len(faults) % STROKES_BETWEEN_QUIET == 0:
             at_ms += for_ms + 1_500 + dice.randrange(1_000)
