@@ -50,10 +50,11 @@ SEGMENTS = 100
 DESCRIPTORS = 1_024
 PARTITIONS = 2_000
 
-WINDOW_PROBES = 50
-"""A quarter of a second of them while the cleaner is held, as many beside it, and so on, so that
-what else the machine does falls on both: the device alone has pauses of 50 to 200 ms. One quiet
-stretch before one busy stretch gave ratios of 0.7, 0.9, 3.9 and 10.8 on a shared machine."""
+QUIET_PROBES = 25
+BUSY_PROBES = 75
+"""An eighth of a second of them while the cleaner is held, three eighths beside it, and so on, so
+that what else the machine does falls on both: the device alone has pauses of 50 to 200 ms. One
+quiet stretch before one busy stretch gave ratios of 0.7, 0.9, 3.9 and 10.8 on a shared machine."""
 
 PROBE_EVERY_S = 0.005
 KEYS = 100_000
@@ -245,10 +246,10 @@ async def compaction_beside_producer(folder: str, megabytes: int) -> Beside:
         took = 0.0
         while not cleaning.done():
             pace.gate.clear()
-            quiet += await latencies(quiet_log, WINDOW_PROBES)
+            quiet += await latencies(quiet_log, QUIET_PROBES)
             began = time.monotonic()
             pace.gate.set()
-            busy += await latencies(quiet_log, WINDOW_PROBES)
+            busy += await latencies(quiet_log, BUSY_PROBES)
             took += time.monotonic() - began
         await cleaning
     disk.close()
