@@ -126,6 +126,9 @@ class TlsTransport(asyncio.Transport):
     # What leaves
 
     def write(self, data: Buffer) -> None:
+        """What comes after a close, also after the other side's, is dropped as by any transport."""
+        if self.is_closing():
+            return
         view = memoryview(data)
         for start in range(0, len(view), _ENCRYPT_BYTES):
             piece = view[start : start + _ENCRYPT_BYTES]

@@ -127,6 +127,46 @@ def test_two_nodes_with_certificates_of_one_authority_meet(
     runner.run(meet())
 
 
+def test_a_record_that_was_altered_on_its_way_closes_the_channel(
+    runner: asyncio.Runner, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def alter() -> None:
+        async with listening(authority.tls("node-2")) as (port, accepted):
+            ours = await dialed(port, authority.tls("node-1"))
+            theirs = await asyncio.wait_for(accepted.get(), 5)
+            heard: list[memoryview] = []
+            lost = asyncio.Event()
+            theirs.set_receiver(heard.append, lost.set)
+            below = ours._transport._transport  # type: ignore[attr-defined]
+            below.write(b"\x17\x03\x03\x00\x20" + bytes(32))
+            await asyncio.wait_for(lost.wait(), 5)
+            assert heard == []
+            ours.close()
+
+    runner.run(alter())
+    (line,) = refusals(caplog)
+    assert line.startswith("channel test to node 1 closed: TLS fails: ")
+
+
+def test_what_is_sent_once_the_other_side_has_closed_is_dropped(
+    runner: asyncio.Runner, authority: Authority
+) -> None:
+    async def send_too_late() -> None:
+        async with listening(authority.tls("node-2")) as (port, accepted):
+            ours = await dialed(port, authority.tls("node-1"))
+            theirs = await asyncio.wait_for(accepted.get(), 5)
+            lost = asyncio.Event()
+            ours.set_receiver(lambda payload: None, lost.set)
+            theirs.close()
+            # As when the other side's last word has been read in this turn of the loop.
+            ours._transport.close()
+            ours.send([bytes(1 << 20)])
+            ours.close()
+            await asyncio.wait_for(lost.wait(), 5)
+
+    runner.run(send_too_late())
+
+
 def test_a_dialer_whose_authority_is_unknown_is_refused(
     runner: asyncio.Runner,
     authority: Authority,
