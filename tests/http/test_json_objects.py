@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logboat.node.http.json_objects import ObjectSplitter
@@ -19,6 +19,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 objects = st.dictionaries(st.text(), values)
 
 
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(objects, st.sampled_from(["", " ", "\n", "\r\n\t"]), st.booleans())),
     st.lists(st.integers(1, 30), min_size=1),
