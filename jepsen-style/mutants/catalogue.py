@@ -436,6 +436,13 @@ RECENCY = mutants(
         "for register, calls in {}.items():",
     ),
     ("two-owners", "if first != member:", "if False:"),
+    ("stale-commit", "        records.commit_generations,", "        (),"),
+    (
+        "skipped-by-group",
+        "if history.process[poll] in own)",
+        "if own)",
+    ),
+    ("skipped-by-group: the end counts", "if offset < end and", "if offset <= end and"),
     ("generation-went-back", "if generation < highest:", "if False:"),
 )
 TOPICS = mutants(
@@ -516,7 +523,7 @@ LEDGER = mutants(
 RULINGS = mutants(
     "kafka",
     "kafka.rulings",
-    ("a replaced record excuses nothing", ', "inconsistent-offsets"})', "})"),
+    ("a replaced record excuses nothing", '"inconsistent-offsets", "skipped', '"skipped'),
     ("a loss explains no order", "return None if worst.guarantee is", "return None if worst or"),
     (
         "what came after explains order",

@@ -335,6 +335,25 @@ def generation_went_back(story: Story, bad: bool) -> None:
         story.do(process, [["assignment", "g"]], [answer])
 
 
+def stale_commit(story: Story, bad: bool) -> None:
+    """A commit of the generation before (`bad`), or of the one that is."""
+    for process, generation, member in ((5, 3, "a"), (6, 4, "b")):
+        answer = ["assignment", "g", generation, member, ["x"]]
+        story.do(process, [["assignment", "g"]], [answer])
+    commit = ["commit", "g", "x", 3, 3 if bad else 4]
+    story.do(7, [commit], [commit])
+
+
+def skipped_by_group(story: Story, bad: bool) -> None:
+    """A stranger has read all, and the group has not (`bad`)."""
+    pairs = three(story)
+    answer = ["assignment", "g", 1, "a", ["x"]]
+    story.do(5, [["assignment", "g"]], [answer])
+    story.poll(5, pairs[0])
+    story.poll(6 if bad else 5, pairs[1])
+    story.see("group-done", group="g", ends={"x": pairs[2][0]})
+
+
 def topics(story: Story, bad: bool) -> None:
     """A topic is created twice, or is still described after it was deleted."""
     create, delete = ["create-topic", "t", {"partitions": 3}], ["delete-topic", "t"]
@@ -666,6 +685,8 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         lost_commit,
         two_owners,
         generation_went_back,
+        stale_commit,
+        skipped_by_group,
         topics,
         unknown_deletion,
         leaders,

@@ -139,8 +139,8 @@ def long_fork_history(random: Random, *, forked: bool, shown: int = 1) -> Histor
 
 
 def grown_set_history(random: Random, fault: str) -> History:
-    """Adds, then reads; an element is `lost`, `stale` for a while, `doubled`, `unexpected`, or added
-    so `late` that nobody reads any more.
+    """Adds, then reads; an element is `lost`, `stale` for a while, `doubled`, `unexpected`, or
+    added so `late` that nobody reads any more.
     """
     history = History()
     members = list(range(random.randrange(2, 5)))

@@ -71,6 +71,8 @@ REPORTS = {
     "lost_commit": "lost-commit",
     "two_owners": "two-owners",
     "generation_went_back": "generation-went-back",
+    "stale_commit": "stale-commit",
+    "skipped_by_group": "skipped-by-group",
     "topics": "topics-not-linearizable",
     "unknown_deletion": "topics-not-linearizable",
     "epoch_records": "two-records-in-epoch",

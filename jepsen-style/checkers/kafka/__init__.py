@@ -7,7 +7,7 @@ Operations are lists of micro-operations, as Jepsen's Kafka tests write them:
 | `["send", key, value]` | `["send", key, [offset, value]]` |
 | `["poll"]` | `["poll", {key: [[offset, value], ...]}]` |
 | `["latest", key]`, `["earliest", key]` | `["latest", key, offset]` |
-| `["commit", group, key, offset]` | the same |
+| `["commit", group, key, offset]` | the same, or with the member's generation behind it |
 | `["committed", group, key]` | `["committed", group, key, offset or null]` |
 | `["create-topic", name, configuration]` | the same, or with `"exists"` behind it: refused |
 | `["delete-topic", name]` | the same, or with `"absent"` behind it: refused |

@@ -30,7 +30,15 @@ LEVELS: Mapping[str, frozenset[str]] = {
             "two-records-in-epoch",
         }
     ),
-    "L1 durability": frozenset({"lost-write", "unseen", "lost-at-rest", "truncated-acked-record"}),
+    "L1 durability": frozenset(
+        {
+            "lost-write",
+            "unseen",
+            "lost-at-rest",
+            "truncated-acked-record",
+            "skipped-by-group",
+        }
+    ),
     "L2 order": frozenset(
         {
             "append-order-inversion",
@@ -46,6 +54,7 @@ LEVELS: Mapping[str, frozenset[str]] = {
             "two-owners",
             "generation-went-back",
             "lost-commit",
+            "stale-commit",
         }
     ),
     "L3 recency": frozenset({"stale-end", "end-went-back", "high-watermark-went-back"}),
@@ -136,6 +145,8 @@ def every_class(records: Records, settings: KafkaSettings) -> Iterator[Iterator[
     yield recency.stale_ends(records)
     yield recency.committed_offsets(records)
     yield recency.group_ownership(records)
+    yield recency.stale_commits(records)
+    yield recency.skipped_by_groups(records)
     yield metadata.topics(records)
     yield observations.leader_epochs(history)
     yield observations.high_watermarks(history)

@@ -12,6 +12,7 @@ as `value`:
 | `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
 | `group` | group, key (the partition that keeps the group's offsets and generations) |
+| `group-done` | group, ends: {key: the offset that it has committed, at the end of the log} |
 | `fault` | kind, node and what else it took |
 """
 

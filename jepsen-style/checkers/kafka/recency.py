@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...history import NEVER
+from ...history.history import Process
 from ..linearizability.check import check_calls
 from ..linearizability.models import Call, Register
 from ..linearizability.search import TimedCall
 from ..polynomial.register import check_register_calls
 from ..verdict import Anomaly, Status, Verdict
+from .observations import observed
 from .records import Records
 
 NOTHING_COMMITTED = None
@@ -86,7 +88,6 @@ def group_ownership(records: Records) -> Iterator[Anomaly]:
     """`two-owners`: two members were given one key in one generation. `generation-went-back`: a
     group's generation fell, in real time.
     """
-    history = records.history
     owner: dict[tuple[str, int, str], tuple[str, int]] = {}
     for index, group, generation, member, keys in records.assignments:
         for key in keys:
@@ -99,15 +100,40 @@ def group_ownership(records: Records) -> Iterator[Anomaly]:
                     (shown, index),
                     {"key": key, "group": group},
                 )
-    by_group: dict[str, list[tuple[int, int, int]]] = {}
+    yield from stale_generations(
+        records,
+        [(index, group, generation) for index, group, generation, _, _ in records.assignments],
+        "generation-went-back",
+        "{group!r} was in generation {highest} and later in {generation}",
+    )
+
+
+def stale_commits(records: Records) -> Iterator[Anomaly]:
+    """`stale-commit`: a commit of one generation was taken after a member had been given its part
+    in a later one: somebody else owns what it was for.
+    """
+    yield from stale_generations(
+        records,
+        records.commit_generations,
+        "stale-commit",
+        "{group!r} was in generation {highest} and took a commit of {generation}",
+    )
+
+
+def stale_generations(
+    records: Records, named: Sequence[tuple[int, str, int]], kind: str, text: str
+) -> Iterator[Anomaly]:
+    """Operations that name a generation below one in which a member had its part before."""
+    history = records.history
+    ended: dict[str, list[tuple[int, int, int]]] = {}
     for index, group, generation, _, _ in records.assignments:
+        if history.completed[index] != NEVER:
+            ended.setdefault(group, []).append((history.completed[index], generation, index))
+    by_group: dict[str, list[tuple[int, int, int]]] = {}
+    for index, group, generation in named:
         by_group.setdefault(group, []).append((history.invoked[index], generation, index))
     for group, asked in by_group.items():
-        done = sorted(
-            (history.completed[index], generation, index)
-            for _, generation, index in asked
-            if history.completed[index] != NEVER
-        )
+        done = sorted(ended.get(group, ()))
         position, highest, proof = 0, -1, -1
         for invoked, generation, index in sorted(asked):
             while position < len(done) and done[position][0] < invoked:
@@ -115,5 +141,31 @@ def group_ownership(records: Records) -> Iterator[Anomaly]:
                     _, highest, proof = done[position]
                 position += 1
             if generation < highest:
-                text = f"{group!r} was in generation {highest} and later in {generation}"
-                yield Anomaly("generation-went-back", text, (proof, index), {"group": group})
+                said = text.format(group=group, highest=highest, generation=generation)
+                yield Anomaly(kind, said, (proof, index), {"group": group})
+
+
+def skipped_by_groups(records: Records) -> Iterator[Anomaly]:
+    """`skipped-by-group`: a group has committed up to the end, and none of its members was ever
+    given this acknowledged record (at-least-once is what a group promises).
+    """
+    history = records.history
+    members: dict[str, set[Process]] = {}
+    for index, group, _, _, _ in records.assignments:
+        members.setdefault(group, set()).add(history.process[index])
+    for _, seen in observed(history, "group-done"):
+        group, ends = seen["group"], seen["ends"]
+        own = members.get(group, set())
+        for key, end in ends.items():
+            log = records.log(key)
+            polls = (offsets for poll, offsets in log.polls if history.process[poll] in own)
+            given = {offset for offsets in polls for offset in offsets}
+            for value, offset in log.acked.items():
+                if offset < end and offset >= log.log_start and offset not in given:
+                    yield Anomaly(
+                        "skipped-by-group",
+                        f"{group!r} has passed offset {end} of {key!r}, and none of its members "
+                        f"was given {value!r} at {offset}",
+                        (log.writer[value],),
+                        {"key": key, "offset": offset, "value": value},
+                    )

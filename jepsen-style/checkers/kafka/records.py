@@ -160,6 +160,8 @@ class Records:
         self.latest: list[tuple[int, str, int]] = []
         self.earliest: list[tuple[int, str, int]] = []
         self.commits: list[tuple[int, tuple[str, str], int]] = []
+        self.commit_generations: list[tuple[int, str, int]] = []
+        """(ok operation, group, generation) of the commits whose member told its generation."""
         self.committed: list[tuple[int, tuple[str, str], int | None]] = []
         self.assignments: list[tuple[int, str, int, str, tuple[str, ...]]] = []
         self.lone = True
@@ -270,6 +272,8 @@ class Records:
             log.log_start = max(log.log_start, micro[2])
         elif verb == "commit":
             self.commits.append((index, (micro[1], micro[2]), micro[3]))
+            if len(micro) > 4:
+                self.commit_generations.append((index, micro[1], micro[4]))
         elif verb == "committed":
             self.committed.append((index, (micro[1], micro[2]), micro[3]))
         elif verb == "assignment":

@@ -31,7 +31,9 @@ from .observations import observed
 from .records import NOBODY, KeyLog, Records
 from .settings import KafkaSettings
 
-LOSSES = frozenset({"lost-write", "unseen", "lost-at-rest", "inconsistent-offsets"})
+LOSSES = frozenset(
+    {"lost-write", "unseen", "lost-at-rest", "inconsistent-offsets", "skipped-by-group"}
+)
 """What a fault outside the guarantee may cause: a record gone, or another one in its place."""
 GOES_BACK = frozenset(
     {"append-order-inversion", "nonmonotonic-send", "nonmonotonic-poll", "int-nonmonotonic-poll"}
@@ -39,7 +41,7 @@ GOES_BACK = frozenset(
 """What was sent or polled lies at or below a record that stood before: the log may have ended."""
 PASSES_OVER = frozenset({"poll-skip", "int-poll-skip"})
 """Records between two that were polled were not: they may have been no more."""
-FORGOTTEN = frozenset({"lost-commit", "two-owners", "generation-went-back"})
+FORGOTTEN = frozenset({"lost-commit", "stale-commit", "two-owners", "generation-went-back"})
 """What a group knew, it knew from the records of its own partition."""
 WORST = tuple(Guarantee).index
 """The order from good to bad."""
