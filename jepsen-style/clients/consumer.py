@@ -27,12 +27,14 @@ class Consumer:
         *,
         max_wait_s: float,
         pause_s: float = 0.0,
+        process: int | None = None,
     ) -> None:
+        """`process`: one of the journal's that this consumer goes on with; else a new one."""
         self._client = client
         self._journal = journal
         self._max_wait_ms = int(max_wait_s * 1000)
         self._pause_s = pause_s
-        self._process = journal.process()
+        self._process = journal.process() if process is None else process
         self.positions = dict.fromkeys(partitions, 0)
         """Next offset of each."""
         self.high_watermarks = dict.fromkeys(partitions, -1)

@@ -99,6 +99,13 @@ class Journal:
             for offset, value, _ in records:
                 self.witness.consumed(partition, offset, value)
 
+    def ask(self, process: int, function: str, micros: list[Any]) -> None:
+        """Any other operation: what was asked."""
+        self.history.invoke(process, function, micros, self._now_ns())
+
+    def answer(self, process: int, outcome: Outcome, micros: list[Any]) -> None:
+        self.history.complete(process, outcome, micros, self._now_ns())
+
     def observe(self, process: str, function: str, value: Any) -> None:
         event = {"process": process, "type": "info", "f": function, "value": value}
         self.history.observe({**event, "time": self._now_ns()})

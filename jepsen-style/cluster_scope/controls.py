@@ -20,6 +20,7 @@ from ...partitions.storage.group_commit import GroupCommit
 from ...partitions.storage.sync_round import SyncRound
 from ...seam import Fatal
 from ...wire import ErrorCode
+from .group_controls import GROUP_BUGS
 
 RETRY_S = 0.02
 
@@ -179,6 +180,7 @@ BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "fsync-dropped-on-roll": _fsync_dropped_on_roll,
     "same-epoch-after-restart": _same_epoch_after_restart,
     "failed-sync-retried": _failed_sync_retried,
+    **GROUP_BUGS,
 }
 """By name."""
 

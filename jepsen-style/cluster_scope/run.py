@@ -152,6 +152,8 @@ class _Run:
             self._world.run(max(0.0, LEAST_SIMULATED_S - self._world.now))
         self._workload.stop_producers()
         self._await(self._workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        self._workload.finish_groups()
+        self._await(self._workload.groups_done, "a group does not catch up")
         self._await(self._at_rest, "the replicas do not come to rest")
         self._await(lambda: not self._ledger.left_over(), "deleted partitions stay on disks")
         self._workload.read_everything(self._ends())
@@ -171,7 +173,8 @@ class _Run:
             self._world.run(LOOK_S)
 
     def _state(self) -> str:
-        return ", ".join([*self._partition_states(), *self._ledger.left_over()])
+        groups = [group.state() for group in self._workload.groups]
+        return ", ".join([*self._partition_states(), *self._ledger.left_over(), *groups])
 
     def _partition_states(self) -> list[str]:
         return [

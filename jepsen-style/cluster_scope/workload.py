@@ -19,6 +19,7 @@ from ..clients import (
 from ..schedule import Churn, Consumers, Producers, Schedule
 from ..simulation.dice import stream
 from .disks import Key
+from .group_work import GroupWork
 
 Work = Callable[[ClusterClient], Coroutine[Any, Any, None]]
 
@@ -52,6 +53,16 @@ class Workload:
         self._producing: list[asyncio.Task[None]] = []
         self.churned: list[ChurnedTopic] = []
         self._churning: list[asyncio.Task[None]] = []
+        self.groups = [
+            GroupWork(
+                group,
+                self._partitions(group.topic),
+                journal,
+                self._spawn,
+                schedule.seed,
+            )
+            for group in schedule.groups
+        ]
         self._reader: Consumer | None = None
         self._reading: list[asyncio.Task[None]] = []
         self._ends: Mapping[Key, int] = {}
@@ -96,6 +107,8 @@ class Workload:
         for consumers in self._schedule.consumers:
             for _ in range(consumers.count):
                 self._start_consumer(consumers)
+        for group in self.groups:
+            group.start()
         for churn in self._schedule.churn:
             for place in range(churn.topics):
                 self._start_churn(f"{churn.topic.name}-{place}", churn)
@@ -178,6 +191,14 @@ class Workload:
             if task.done():
                 task.result()
         return all(task.done() for task in tasks)
+
+    def finish_groups(self) -> None:
+        for group in self.groups:
+            group.finish()
+
+    def groups_done(self) -> bool:
+        """All that was acknowledged is committed, and the members have left."""
+        return all(group.done() for group in self.groups)
 
     def read_everything(self, ends: Mapping[Key, int]) -> None:
         """One more consumer, from offset 0 to these ends; the others stop."""

@@ -248,6 +248,8 @@ class _Run:
         await self._until(self._view.is_whole, "not every replica is in sync again")
         workload.stop_producers()
         await self._until(workload.producers_done, "a producer does not end", CLIENTS_END_S)
+        workload.finish_groups()
+        await self._until(workload.groups_done, "a group does not catch up")
         self.lives = sum(churned.lives for churned in workload.churned)
         if self._sabotage is not None:
             await asyncio.to_thread(self._sabotage, self._cluster, self._journal.history)

@@ -11,7 +11,17 @@ from .coverage import Cell, Coverage, Phase
 from .cuts import CUTS, Direction, between, outside
 from .generate import generate
 from .kinds import KINDS, Area, FaultKind
-from .schedule import Churn, Consumers, Fault, Producers, Schedule, ScheduleError, Target, Topic
+from .schedule import (
+    Churn,
+    Consumers,
+    Fault,
+    Group,
+    Producers,
+    Schedule,
+    ScheduleError,
+    Target,
+    Topic,
+)
 from .targets import ClusterView, nodes_of
 
 __all__ = [
@@ -26,6 +36,7 @@ __all__ = [
     "Direction",
     "Fault",
     "FaultKind",
+    "Group",
     "Phase",
     "Producers",
     "Schedule",

@@ -72,6 +72,19 @@ class Churn:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group whose members come, share the partitions of a topic, commit, and leave or
+    just stop; as many at a time as `members`."""
+
+    name: str
+    topic: str
+    members: int = 2
+    session_timeout_ms: int = 1_500
+    life_ms: int = 6_000
+    """How long a member stays, on the average."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Whom a fault hits, found out when it strikes.
 
@@ -116,6 +129,7 @@ class Schedule:
     consumers: tuple[Consumers, ...]
     faults: tuple[Fault, ...]
     churn: tuple[Churn, ...] = ()
+    groups: tuple[Group, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of every node."""
     network: Mapping[str, int] = field(default_factory=dict)
@@ -140,6 +154,7 @@ class Schedule:
             "topics": _each(Topic, document, "topics"),
             "producers": _each(Producers, document, "producers"),
             "consumers": _each(Consumers, document, "consumers"),
+            "groups": _each(Group, document, "groups"),
             "churn": tuple(_churn(item) for item in document.pop("churn", ())),
             "faults": tuple(_fault(item) for item in document.pop("faults", ())),
         }
@@ -152,6 +167,7 @@ class Schedule:
         partitions = {topic.name: topic.partitions for topic in self.topics}
         named = [clients.topic for clients in self.producers]
         named += [clients.topic for clients in self.consumers]
+        named += [group.topic for group in self.groups]
         named += [churn.alter for churn in self.churn if churn.alter]
         for topic in named:
             if topic not in partitions:
