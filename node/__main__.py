@@ -43,7 +43,7 @@ def main() -> int:
         stream=sys.stderr,
     )
     try:
-        config = load(arguments.config)
+        config = load(arguments.config, with_faults=arguments.with_faults)
     except ConfigRefused as error:
         return _failed(f"{arguments.config}: {error}")
     if arguments.check_config:
@@ -51,9 +51,11 @@ def main() -> int:
     return run(config, report_to=os.path.join(os.path.dirname(arguments.config), ADDRESSES_FILE))
 
 
-def load(path: str) -> NodeConfig:
+def load(path: str, *, with_faults: bool = False) -> NodeConfig:
     """The node's configuration, the cluster's secret and certificates. Raises ConfigRefused."""
     given = read_settings(_read(path).decode("utf-8", "replace"))
+    if with_faults:
+        given["faults.enable"] = "true"
     secret_file = given.get("cluster.secret.file")
     secret = _read(secret_file).strip() if secret_file else b""
     if secret_file and not secret:
@@ -116,7 +118,8 @@ def run(config: NodeConfig, *, report_to: str) -> int:
         )
 
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        loop_factory = _loop_factory(faults=config.flag("faults.enable"))
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
             runner.run(node())
     except (CannotListen, DirectoryRefused, Fatal) as error:
         return _failed(str(error))
@@ -152,12 +155,17 @@ def _end_at_once(error: BaseException) -> None:
     os._exit(1)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _loop_factory(*, faults: bool) -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop
+        from uvloop import Loop
     except ImportError:
-        return None
-    return uvloop.new_event_loop
+        Loop = asyncio.SelectorEventLoop  # type: ignore[misc, assignment]
+    if not faults:
+        return Loop
+    from ..seam.faulty_network import faulty
+
+    logger.warning("faults.enable: this node lets itself be cut off and paused")
+    return faulty(Loop)
 
 
 def _failed(sentence: str) -> int:
@@ -186,6 +194,9 @@ def _arguments() -> argparse.Namespace:
     what.add_argument("--config", metavar="NODE.TOML", help="the node's settings")
     what.add_argument(
         "--print-config", action="store_true", help="print every setting with its default"
+    )
+    parser.add_argument(
+        "--with-faults", action="store_true", help="as if the file said faults.enable (tests only)"
     )
     parser.add_argument(
         "--check-config", action="store_true", help="say whether the settings are legal, and end"

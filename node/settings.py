@@ -57,6 +57,12 @@ _OWN = (
     ),
     Definition("log.dirs", ConfigType.LIST, None, "The data directory (exactly one); required."),
     Definition(
+        "faults.enable",
+        ConfigType.BOOLEAN,
+        "false",
+        "Lets /api/v1/faults cut and slow connections to other nodes; for tests only.",
+    ),
+    Definition(
         "http.listener",
         ConfigType.STRING,
         None,

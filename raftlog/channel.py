@@ -292,6 +292,13 @@ class _ChannelProtocol(asyncio.BufferedProtocol):
         self._tls: TlsTransport | None = None
         self._failed = False
 
+    @property
+    def peer_node_id(self) -> int | None:
+        """Who the other side is, or has to be; None while that is not known."""
+        if self._channel is not None:
+            return self._channel.peer.node_id
+        return getattr(self._handshake, "expected_node_id", None)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # By interface: uvloop's and the simulation's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)

@@ -13,6 +13,7 @@ from ...partitions import Replicas, Role
 from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
+from ...seam.faulty_network import FaultSwitches
 from ...wire import ApiKey, ErrorCode, Message, api
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -240,6 +241,10 @@ class NodeForHttp:
         return await self._ask_controller(
             ApiKey.ELECT_LEADERS, request, deadline, ElectLeadersResponse
         )
+
+    def fault_switches(self) -> FaultSwitches | None:
+        # Of the loop, where `--with-faults` has installed one that has them.
+        return getattr(asyncio.get_running_loop(), "fault_switches", None)
 
     def metadata_history(self) -> MetadataHistory:
         return self._history

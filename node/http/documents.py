@@ -342,6 +342,28 @@ TailEvent = Annotated[
 ]
 
 
+# Faults.
+
+
+Fault = TypedDict(
+    "Fault",
+    {
+        "kind": Literal["cut", "delay", "pause"],
+        "node": NotRequired[Annotated[int, "The other node, for cut and delay."]],
+        "delay": NotRequired[Annotated[str, "Like 50ms."]],
+        "for": NotRequired[Annotated[str, "Like 10s, which it is by default."]],
+    },
+)
+"""Something to be broken on purpose; it ends by itself."""
+
+
+class Faults(TypedDict):
+    """What is broken on purpose at this node."""
+
+    cut: Annotated[list[int], "Nodes that it is cut off from."]
+    delays_ms: Annotated[dict[str, int], "How long bytes to a node are held, by node id."]
+
+
 # Groups.
 
 

@@ -19,6 +19,7 @@ from ...seam import frozen, offload
 from ..metadata_history import MetadataChanges
 from . import (
     consume,
+    faults,
     groups,
     health,
     leadership,
@@ -338,6 +339,29 @@ def operations() -> tuple[Operation, ...]:
             {200: Answer("It leads.", {JSON: d.Leadership})},
             errors=(404, 408, 409, 413, 415, 422, 501, 504),
             bodies={JSON: d.TransferLeadership},
+        ),
+        Operation(
+            "GET",
+            "/api/v1/faults",
+            faults.list_faults,
+            "What is broken on purpose at this node",
+            {200: Answer(ok, {JSON: d.Faults})},
+        ),
+        Operation(
+            "POST",
+            "/api/v1/faults",
+            faults.inject_fault,
+            "Cut this node off from another, slow its way there, or let it stand still",
+            {200: Answer("It begins.", {JSON: d.Faults})},
+            errors=(408, 413, 415, 422),
+            bodies={JSON: d.Fault},
+        ),
+        Operation(
+            "DELETE",
+            "/api/v1/faults",
+            faults.heal_faults,
+            "End all faults of this node",
+            {204: Answer("Ended.")},
         ),
         Operation(
             "GET",

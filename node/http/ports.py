@@ -12,6 +12,7 @@ from typing import Protocol
 from ...metadata.image import ClusterImage
 from ...raftlog import RaftStatus
 from ...seam import frozen
+from ...seam.faulty_network import FaultSwitches
 from ...wire import Message
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -116,6 +117,10 @@ class HttpNode(Protocol):
         self, request: ElectLeadersRequest, deadline: float
     ) -> ElectLeadersResponse:
         """As `create_topics`."""
+        ...
+
+    def fault_switches(self) -> FaultSwitches | None:
+        """None unless the node was started with faults."""
         ...
 
     def metadata_history(self) -> MetadataHistory: ...

@@ -23,6 +23,7 @@ from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
 from logboat.node.loop_lag import LagSummary
 from logboat.node.metadata_history import MetadataHistory
 from logboat.raftlog import RaftStatus, Role
+from logboat.seam.faulty_network import FaultSwitches
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from logboat.wire.messages.create_partitions import (
@@ -110,6 +111,7 @@ class FakeNode:
         self.slow_to_lead: dict[tuple[str, int], int] = {}
         """How often the leader of a partition still says that it does not lead."""
         self.producer_ids = 1000
+        self.faults: FaultSwitches | None = None
         self.election_error = ErrorCode.NONE
         self.history = MetadataHistory()
         self.asked: list[int] = []
@@ -297,6 +299,9 @@ class FakeNode:
             ElectLeadersResponse.ReplicaElectionResult(topic=asked.topic, partition_result=[result])
         ]
         return ElectLeadersResponse(replica_election_results=results)
+
+    def fault_switches(self) -> FaultSwitches | None:
+        return self.faults
 
     def metadata_history(self) -> MetadataHistory:
         return self.history

@@ -1,0 +1,90 @@
+"""Faults over HTTP: only where they are wanted, and gone by themselves."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+
+from logboat.seam.faulty_network import FaultSwitches
+from logboat.testing import LocalCluster
+from tests.http.fake_http_node import FakeNode
+
+Http = TestClient[Any, Any]
+FAULTS = "/api/v1/faults"
+
+
+async def test_a_node_without_faults_takes_none(http: Http) -> None:
+    for response in (
+        await http.get(FAULTS),
+        await http.post(FAULTS, json={"kind": "pause"}),
+        await http.delete(FAULTS),
+    ):
+        assert response.status == 403
+        assert "faults" in (await response.json())["message"]
+
+
+async def test_faults_are_switched_listed_and_healed(http: Http, node: FakeNode) -> None:
+    node.faults = FaultSwitches()
+    response = await http.post(FAULTS, json={"kind": "cut", "node": 2, "for": "5s"})
+    assert await response.json() == {"cut": [2], "delays_ms": {}}
+    await http.post(FAULTS, json={"kind": "delay", "node": 3, "delay": "50ms"})
+    listed = await (await http.get(FAULTS)).json()
+    assert listed == {"cut": [2], "delays_ms": {"3": 50}}
+    assert (await http.delete(FAULTS)).status == 204
+    assert await (await http.get(FAULTS)).json() == {"cut": [], "delays_ms": {}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"kind": "fire"},
+        {"kind": "cut"},
+        {"kind": "cut", "node": 1},
+        {"kind": "cut", "node": 9},
+        {"kind": "delay", "node": 2},
+        {"kind": "delay", "node": 2, "delay": "soon"},
+        {"kind": "cut", "node": 2, "until": "later"},
+    ],
+)
+async def test_what_is_no_fault_is_refused(http: Http, node: FakeNode, body: Any) -> None:
+    node.faults = FaultSwitches()
+    assert (await http.post(FAULTS, json=body)).status == 422
+    assert node.faults.cut == []
+
+
+@pytest.mark.processes
+def test_a_node_that_is_cut_off_is_fenced_and_comes_back() -> None:
+    with LocalCluster(nodes=3, settings={"faults.enable": "true"}) as cluster:
+        overview = cluster.get("/api/v1/cluster")
+        assert overview is not None
+        alone = next(n for n in cluster.node_ids if n != overview.body["controller_id"])
+        others = [node_id for node_id in cluster.node_ids if node_id != alone]
+
+        def down() -> list[int]:
+            seen = cluster.get("/api/v1/cluster", node_id=others[0])
+            assert seen is not None
+            return list(seen.body["nodes_down"])
+
+        for node_id in others:
+            fault = {"kind": "cut", "node": node_id, "for": "60s"}
+            answer = cluster.post(FAULTS, fault, node_id=alone)
+            assert answer is not None
+            assert answer.status == 200, answer
+        cluster.wait_until(lambda: None if down() == [alone] else f"down: {down()}", "fenced", 15)
+        ready = cluster.get("/readyz", node_id=alone)
+        assert ready is not None
+        assert ready.status == 503
+        answer = cluster.request("DELETE", FAULTS, node_id=alone)
+        assert answer is not None
+        assert answer.status == 204
+        cluster.wait_until(lambda: f"down: {down()}" if down() else None, "back", 15)
+
+        began = time.monotonic()
+        cluster.post(FAULTS, {"kind": "pause", "for": "400ms"}, node_id=alone)
+        time.sleep(0.1)
+        assert cluster.get("/healthz", node_id=alone) is not None
+        assert time.monotonic() - began > 0.4
