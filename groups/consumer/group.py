@@ -25,7 +25,7 @@ from .member import (
     MemberState,
 )
 from .pace import next_interval_ms
-from .partition_sets import NOTHING, PartitionSet, pairs, united, without
+from .partition_sets import NOTHING, PartitionSet, common, pairs, united, without
 from .reconciliation import next_step
 from .records import (
     ConsumerRecord,
@@ -102,6 +102,11 @@ class ConsumerGroup:
         self._holders: dict[tuple[UUID, int], str] = {}
         """Partition -> the member that holds it or has yet to give it up."""
         self._deadlines: dict[tuple[str, Wait], int] = {}
+        self._untaken: dict[str, PartitionSet] = {}
+        """By member: what it has been told of and not yet reported. Its process may still be busy
+        with the records before (librdkafka goes on to send heartbeats meanwhile), take these up
+        later, and only then give up what it has been told to. Not in the log: a new coordinator
+        waits for every member's first report."""
         self._watched_epoch = 0
         self._epoch_since_ms = 0
         """When a heartbeat first met that epoch."""
@@ -163,13 +168,31 @@ class ConsumerGroup:
             classic=None,
         )
         records = self.replace_static(replaced, before)
+        self._note_taken(before, beat)
         moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms)
+        self._note_told(before, moved)
         self._watch_member(before, moved, now_ms)
         # Who is in the epoch before, or reports other partitions, has lost the answer that told it.
         # (librdkafka then says what it owns, but not all the rest that makes a full request.)
         lost = beat.epoch != before.epoch or beat.owned not in (None, moved.assigned)
         tell = beat.is_full or lost or before.assigned != moved.assigned
         return moved, moved.assigned if tell else None, records + more
+
+    def _note_taken(self, before: ConsumerMember, beat: Beat) -> None:
+        """It reports one of them, or just what it was told last: it has taken up all of them, or
+        will never."""
+        untaken = self._untaken.get(before.member_id, NOTHING)
+        if beat.epoch == JOINING_EPOCH or (
+            beat.owned is not None
+            and (beat.owned == before.assigned or common(beat.owned, untaken))
+        ):
+            self._untaken.pop(before.member_id, None)
+
+    def _note_told(self, before: ConsumerMember, moved: ConsumerMember) -> None:
+        new = without(moved.assigned, before.assigned)
+        if new:
+            old = self._untaken.get(moved.member_id, NOTHING)
+            self._untaken[moved.member_id] = united(old, new)
 
     def _beating(self, beat: Beat) -> tuple[ConsumerMember, str | None]:
         """The member that beats, and whose place it takes."""
@@ -281,6 +304,7 @@ class ConsumerGroup:
             target=self.targets.get(after.member_id, NOTHING),
             held_by_other=lambda pair: self.held_by_another(after.member_id, pair),
             owned=owned,
+            untaken=self._untaken.get(after.member_id, NOTHING),
         )
         if moved != after:
             self._put(moved)
@@ -361,6 +385,7 @@ class ConsumerGroup:
         member = self.members[member_id]
         self._put(replace(member, assigned=NOTHING, revoking=NOTHING))
         del self.members[member_id]
+        self._untaken.pop(member_id, None)
         if self._static.get(member.instance_id or "") == member_id:
             del self._static[member.instance_id or ""]
         for wait in Wait:
@@ -417,6 +442,11 @@ class ConsumerGroup:
 
     def begin_sessions(self, now_ms: int) -> None:
         """A new coordinator gives every member a full session to show itself."""
+        self._untaken = {
+            name: united(member.assigned, member.revoking)
+            for name, member in self.members.items()
+            if member.classic is None  # those join between an answer and the next report
+        }
         for member in self.members.values():
             session_ms = self.settings.session_timeout_ms
             if member.classic is not None:

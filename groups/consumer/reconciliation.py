@@ -19,11 +19,15 @@ def next_step(
     target: PartitionSet,
     held_by_other: HeldByOther,
     owned: PartitionSet | None,
+    untaken: PartitionSet = NOTHING,
 ) -> ConsumerMember:
     """The member after its heartbeat; the same one when it cannot move yet.
 
-    `owned` is what the member reports to hold; None: it did not say.
+    `owned` is what the member reports to hold; None: it did not say. `untaken` it has been told of
+    but may not have taken up yet: that it does not report those does not mean that it gave them up.
     """
+    if owned is not None:
+        owned = united(owned, untaken)
     if member.state is MemberState.STABLE and member.epoch == target_epoch:
         return member
     if member.state is MemberState.UNREVOKED_PARTITIONS:

@@ -55,6 +55,8 @@ class Client:
     """What it reads from now."""
     says_all: bool = True
     """As it does when it joins and after an answer that did not come."""
+    told: list[PartitionSet] = field(default_factory=list)
+    """What it has yet to take up, in order: its process is busy."""
 
     def beat(self) -> Beat:
         return Beat(
@@ -66,6 +68,11 @@ class Client:
             owned=self.owned,
         )
 
+    def take_up(self) -> None:
+        if self.told:
+            self.owned = self.told[-1]
+        self.told.clear()
+
 
 class Coordinator:
     """The group, its log, and a clock."""
@@ -76,7 +83,7 @@ class Coordinator:
         self.view = view
         self.now_ms = 0
 
-    def beat(self, client: Client, *, answer_lost: bool = False) -> None:
+    def beat(self, client: Client, *, answer_lost: bool = False, busy: bool = False) -> None:
         member, assignment, records = self.group.heartbeat(
             client.beat(), self.view, now_ms=self.now_ms, wall_ms=self.now_ms
         )
@@ -86,7 +93,11 @@ class Coordinator:
             return
         client.epoch = member.epoch
         if assignment is not None:
-            client.owned = assignment
+            client.told.append(assignment)
+        # Who was told to own nothing reports the same before it takes up what it was told before
+        # and after: here the coordinator takes it at its word, as Kafka does.
+        if not busy or assignment == NOTHING:
+            client.take_up()
 
     def settle(self, *clients: Client) -> None:
         for _ in range(4):
@@ -126,6 +137,37 @@ def test_a_partition_is_given_on_only_when_its_owner_has_let_go_of_it() -> None:
     coordinator.beat(b)
     assert len(owned(b)) == 1
     assert coordinator.group.phase is GroupPhase.STABLE
+
+
+def test_what_a_busy_member_has_not_taken_up_yet_is_not_given_up_either() -> None:
+    """librdkafka sends the next heartbeats, with what it owned before, while its process has yet
+    to take up an assignment; told to give up a part of that, it takes all and then gives up."""
+    coordinator, a, b = Coordinator(seen(t=4)), Client("a"), Client("b")
+    coordinator.beat(a, busy=True)
+    coordinator.beat(b)
+    coordinator.beat(a, busy=True)  # it reports nothing, and is told to keep two of the four
+    coordinator.beat(b)
+    assert owned(b) == []
+    everything, half = a.told
+    a.told.clear()
+    a.owned = everything
+    coordinator.beat(a, busy=True)
+    coordinator.beat(b)
+    assert owned(b) == []
+    a.owned = half
+    coordinator.settle(a, b)
+    assert len(owned(b)) == 2
+
+
+def test_who_never_takes_up_an_assignment_that_was_taken_back_holds_nobody_up() -> None:
+    coordinator, a, b = Coordinator(seen(t=4)), Client("a"), Client("b")
+    coordinator.beat(a, busy=True)
+    coordinator.beat(b)
+    coordinator.beat(a, busy=True)
+    a.take_up()  # the last word only
+    coordinator.beat(a)
+    coordinator.beat(b)
+    assert len(owned(b)) == 2
 
 
 def test_a_lost_answer_is_given_again_to_the_epoch_before() -> None:
@@ -275,19 +317,28 @@ class Groups(RuleBasedStateMachine):
         self.beat(name, lost=False)
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data(), lost=st.booleans())
-    def heartbeat(self, data: st.DataObject, lost: bool) -> None:
-        self.beat(data.draw(st.sampled_from(sorted(self.clients))), lost)
+    @rule(data=st.data(), lost=st.booleans(), busy=st.booleans())
+    def heartbeat(self, data: st.DataObject, lost: bool, busy: bool) -> None:
+        self.beat(data.draw(st.sampled_from(sorted(self.clients))), lost, busy)
 
-    def beat(self, name: str, lost: bool) -> None:
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def take_up_one(self, data: st.DataObject) -> None:
+        """What a busy process was told first."""
+        client = self.clients[data.draw(st.sampled_from(sorted(self.clients)))]
+        if client.told:
+            client.owned = client.told.pop(0)
+
+    def beat(self, name: str, lost: bool, busy: bool = False) -> None:
         client = self.clients[name]
         try:
-            self.coordinator.beat(client, answer_lost=lost)
+            self.coordinator.beat(client, answer_lost=lost, busy=busy)
         except Refused as refused:
             if refused.error not in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
                 raise
             # As a client does: abandon everything and join again.
             client.epoch, client.owned, client.says_all = 0, NOTHING, True
+            client.told.clear()
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
@@ -305,6 +356,7 @@ class Groups(RuleBasedStateMachine):
         if client.member_id in self.coordinator.group.members:
             self.coordinator.log += self.coordinator.group.remove(client.member_id)
         client.owned = NOTHING
+        client.told.clear()
 
     @rule(topic=st.sampled_from(["t", "u"]))
     def grow(self, topic: str) -> None:
