@@ -31,7 +31,7 @@ class Pending:
 
 
 def size_of(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    size = OVERHEAD_BYTES + len(key or b"") + len(value or b"")
+    size = OVERHEAD_BYTES + (len(key) if key else 0) + (len(value) if value else 0)
     for name, data in headers:
         size += len(name) + len(data or b"") + OVERHEAD_BYTES
     return size

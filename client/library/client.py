@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from random import SystemRandom
+from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -44,7 +44,7 @@ class Client:
 
     def __init__(self, *urls: str, request_timeout: float = 30.0) -> None:
         self._nodes = Nodes(urls_of(urls))
-        self._transport = Transport(self._nodes, SystemRandom())
+        self._transport = Transport(self._nodes, Random())
         self._request_timeout = request_timeout
         self.admin = Admin(self._transport, request_timeout)
 

@@ -62,6 +62,8 @@ class Lane:
         self._acks = acks
         self._linger = linger
         self._settled = settled
+        self.idle = True
+        """Nobody runs `run`."""
         self._ready = asyncio.Event()
         self._identity: Identity | None = None
         self._must_begin_anew = False
@@ -86,6 +88,12 @@ class Lane:
 
     async def run(self) -> None:
         """Until the queue is empty. Never raises for what happens to a batch."""
+        try:
+            await self._run()
+        finally:
+            self.idle = True
+
+    async def _run(self) -> None:
         while self.queue:
             if not self.queue.full and self._linger > 0:
                 await self._gather()
@@ -118,8 +126,8 @@ class Lane:
         deadline = Deadline(min(record.expires_at for record in batch))
         backoff = Backoff(self._transport.rng)
         perhaps = False
-        failure: ClientError
-        while True:
+        failure: ClientError = DeadlineExceeded("its delivery timeout is up before it was sent")
+        while not deadline.passed:
             try:
                 base_offset = await self._attempt(batch, deadline)
             except OutcomeUnknown as error:
@@ -138,13 +146,13 @@ class Lane:
                     self._begin_anew()
                 elif not error.retriable:
                     raise self._final(failure, perhaps) from None
+            except ClientError as error:
+                raise self._final(error, perhaps) from None
             else:
                 self._place(batch, base_offset)
                 return
-            pause = backoff.next_wait()
-            if pause >= deadline.left:
-                raise self._final(failure, perhaps)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(min(backoff.next_wait(), deadline.left))
+        raise self._final(failure, perhaps)
 
     def _final(self, failure: ClientError, perhaps: bool) -> ClientError:
         """What is known of a batch that is given up. Its numbers are used again only if it is sure
@@ -168,8 +176,6 @@ class Lane:
             fresh = self._identities.fresh if self._must_begin_anew else self._identities.first
             self._identity = await fresh(deadline)
         body = encode_batch(batch, partition, self._identity, self._sequence)
-        if deadline.passed:
-            raise DeadlineExceeded("the record's delivery timeout is up before it was sent")
         answer = await self._transport.call(
             "POST",
             f"{topic_path(topic)}/records",

@@ -90,7 +90,8 @@ class Producer(Generic[K, V]):
         self._room = Room(buffer_bytes)
         self._lanes: dict[TopicPartition, Lane] = {}
         self._running: dict[TopicPartition, asyncio.Task[None]] = {}
-        self._sticky: dict[str, int] = {}
+        self._sticky: dict[str, tuple[int, int]] = {}
+        """By topic: where records without a key go now, and how many bytes still will."""
         self._failed: deque[asyncio.Future[RecordMetadata]] = deque(maxlen=FAILURES_KEPT)
         self._closed = False
 
@@ -198,14 +199,18 @@ class Producer(Generic[K, V]):
         if self._closed:
             raise Closed("this producer is closed")
         key_bytes, value_bytes = self._key.encode(key), self._value.encode(value)
-        deadline = Deadline.after(self._delivery_timeout)
-        if partition is None:
-            count = self._topics.known(topic) or await self._topics.partitions(topic, deadline)
-            partition = self._partition_for(topic, key_bytes, count)
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        expires_at = now + self._delivery_timeout
         size = size_of(key_bytes, value_bytes, headers)
+        if partition is None:
+            count = self._topics.known(topic, now)
+            if count is None:
+                count = await self._topics.partitions(topic, Deadline(expires_at))
+            partition = self._partition_for(topic, key_bytes, count, size)
         if not self._room.try_take(size):
             self._hurry()
-            await self._room.take(size, deadline)
+            await self._room.take(size, Deadline(expires_at))
         if self._closed:
             self._room.give_back(size)
             raise Closed("this producer was closed meanwhile")
@@ -215,24 +220,24 @@ class Producer(Generic[K, V]):
             headers,
             int(time.time() * 1000) if timestamp is None else timestamp,
             size,
-            deadline.at,
-            asyncio.get_running_loop().create_future(),
+            expires_at,
+            loop.create_future(),
         )
         self.stats.waiting += 1
         lane = self._lane(TopicPartition(topic, partition))
         lane.add(record)
         return record, lane
 
-    def _partition_for(self, topic: str, key: bytes | None, count: int) -> int:
-        """Keys by hash, as Java's clients do. Records without a key stay together until their batch
-        is full, and then go elsewhere (KIP-480)."""
+    def _partition_for(self, topic: str, key: bytes | None, count: int, size: int) -> int:
+        """Keys by hash, as Java's clients do. Records without a key stay together until they are a
+        batch, and then go elsewhere (KIP-480, KIP-794)."""
         if key is not None:
             return partition_of_key(key, count)
-        sticky = self._sticky.get(topic)
-        lane = None if sticky is None else self._lanes.get(TopicPartition(topic, sticky))
-        if sticky is None or sticky >= count or (lane is not None and lane.queue.full):
-            sticky = self._sticky[topic] = self._transport.rng.randrange(count)
-        return sticky
+        partition, left = self._sticky.get(topic, (0, 0))
+        if left <= 0 or partition >= count:
+            partition, left = self._transport.rng.randrange(count), self._max_batch_bytes
+        self._sticky[topic] = partition, left - size
+        return partition
 
     def _lane(self, place: TopicPartition) -> Lane:
         lane = self._lanes.get(place)
@@ -247,8 +252,8 @@ class Producer(Generic[K, V]):
                 max_batch_bytes=self._max_batch_bytes,
                 settled=self._on_settled,
             )
-        running = self._running.get(place)
-        if running is None or running.done():
+        if lane.idle:
+            lane.idle = False
             self._running[place] = asyncio.create_task(lane.run(), name=f"write to {place}")
         return lane
 

@@ -26,16 +26,14 @@ class Topics:
         self._known: dict[str, tuple[float, int]] = {}
         """(loop time after which it is asked again, partitions)"""
 
-    def known(self, topic: str) -> int | None:
-        """Partitions, where they need not be asked for."""
+    def known(self, topic: str, now: float) -> int | None:
+        """Partitions, where they need not be asked for. `now`: loop time."""
         known = self._known.get(topic)
-        if known is None or asyncio.get_running_loop().time() >= known[0]:
-            return None
-        return known[1]
+        return None if known is None or now >= known[0] else known[1]
 
     async def partitions(self, topic: str, deadline: Deadline) -> int:
         """Raises TopicNotFound, with the name that was perhaps meant."""
-        known = self.known(topic)
+        known = self.known(topic, asyncio.get_running_loop().time())
         if known is not None:
             return known
         try:
