@@ -112,6 +112,20 @@ async def test_a_poll_is_answered_when_a_record_comes(v2: Asker, topic: str) -> 
     assert await waiting == ["at last"]
 
 
+async def test_a_poll_whose_client_went_leaves_the_records_to_the_next(
+    v2: Asker, topic: str
+) -> None:
+    path = await subscribed(v2, topic, topic)
+    await poll(v2, path, 100)
+    waiting = asyncio.create_task(poll(v2, path, 20_000))
+    await asyncio.sleep(0.3)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await asyncio.sleep(0.6)  # The node looks for its client now and then.
+    await write(v2, topic, "kept")
+    assert await values(v2, path) == ["kept"]
+
+
 async def test_a_member_that_is_dead_does_not_make_a_poll_late(
     v2: Asker, topic: str, serving: tuple[Node, Asker]
 ) -> None:
