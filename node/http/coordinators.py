@@ -87,10 +87,13 @@ async def ask_every_node(
     return found, problems
 
 
+NO_SUCH_GROUP = 40405
+
+
 def unknown_group(group_id: str) -> ApiError:
     return ApiError(
         404,
         f"there is no group {group_id[:249]!r}",
-        error_code=40405,
+        error_code=NO_SUCH_GROUP,
         hint="GET /api/v1/groups lists the groups",
     )

@@ -11,7 +11,7 @@ from ...wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ...wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from . import query
 from .bodies import json_object, read_body, require_type
-from .coordinators import ask_every_node
+from .coordinators import NO_SUCH_GROUP, ask_every_node
 from .errors import ApiError, from_kafka
 from .group_reading import GroupReading
 from .group_views import Owner, lag_row, owners_of
@@ -92,11 +92,15 @@ async def group_lag(request: web.Request) -> web.Response:
 
 
 async def reset_offsets(request: web.Request) -> web.Response:
-    """Where the group shall go on; with `"execute": true` it is committed, else only shown."""
+    """Where the group shall go on; with `"execute": true` it is committed, else only shown.
+
+    409 while it has members, as Kafka's own tool refuses: they would commit over it at once.
+    """
     query.refuse_unknown(request.query)
     require_type(request, JSON_TYPE)
     reset = parse_reset(json_object(await read_body(request)))
     group_id, node, leaders = request.match_info["group"], request.app[NODE], request.app[LEADERS]
+    await _refuse_members(request)
     committed = await _group(request).committed()
     places = reset.places(node.image(), committed)
     ends = await partition_ends(node, leaders, places, timestamp_ms=reset.timestamp_ms)
@@ -119,8 +123,26 @@ async def reset_offsets(request: web.Request) -> web.Response:
     return json_response({"group_id": group_id, "executed": reset.execute, "partitions": rows})
 
 
+async def _refuse_members(request: web.Request) -> None:
+    try:
+        members = (await _group(request).described())["members"]
+    except ApiError as error:
+        if error.error_code != NO_SUCH_GROUP:
+            raise
+        return  # a group may be given offsets before its first member comes
+    if members:
+        raise _has_members(request)
+
+
+def _has_members(request: web.Request) -> ApiError:
+    group_id = request.match_info["group"]
+    return from_kafka(
+        ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members, which would commit over it"
+    )
+
+
 async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, int], int]) -> None:
-    """Only into a group without members: they would commit over it at once."""
+    """Refused by the coordinator, too, when a member has come meanwhile."""
     image = request.app[NODE].image()
     by_topic: dict[str, list[CommitPartition]] = {}
     for (topic, partition), offset in targets.items():
@@ -147,7 +169,4 @@ async def _commit(request: web.Request, group_id: str, targets: dict[tuple[str, 
     except ApiError as error:
         if error.kafka_error is not ErrorCode.UNKNOWN_MEMBER_ID:
             raise
-        raise from_kafka(
-            ErrorCode.NON_EMPTY_GROUP,
-            f"group {group_id!r} has members, which would commit over it",
-        ) from None
+        raise _has_members(request) from None

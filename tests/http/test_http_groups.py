@@ -183,9 +183,10 @@ async def test_a_group_with_members_is_neither_reset_nor_deleted(
     http: Http, node: GroupNode
 ) -> None:
     await join(node, "m1")
-    body = {"to": "earliest", "execute": True}
-    error = await post(http, "/api/v1/groups/g/offsets:reset", body, status=409)
-    assert error["kafka_error"] == "NON_EMPTY_GROUP"
+    for execute in (False, True):
+        body = {"to": "earliest", "execute": execute}
+        error = await post(http, "/api/v1/groups/g/offsets:reset", body, status=409)
+        assert error["kafka_error"] == "NON_EMPTY_GROUP"
     async with http.delete("/api/v1/groups/g") as response:
         assert response.status == 409
 
