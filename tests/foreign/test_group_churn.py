@@ -1,32 +1,50 @@
-"""Twenty members over sixty partitions, coming and going while records are produced.
+"""Twenty members over sixty partitions, coming and going while records are produced: they leave,
+some are killed, and so is their coordinator.
 
 Every record is processed, no partition has two owners at a time, and commits never go back.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import pytest
 from confluent_kafka import (
-    Consumer,
     ConsumerGroupTopicPartitions,
-    KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from logboat.groups import OFFSETS_TOPIC, partition_for
 from logboat.testing import LocalCluster
+from tests.foreign.churn_member import (
+    COORDINATOR_IS_DEAD,
+    DEAD,
+    GIVEN_UP,
+    LOST,
+    PROCESSED,
+    STRATEGIES,
+    TAKEN,
+    Event,
+    Member,
+    judge,
+)
 
 PARTITIONS = 60
 MEMBERS = 20
+PROCESSES = 3
+"""Members that are killed, not asked to leave, each replaced by another."""
+
 SECONDS = float(os.environ.get("LOGBOAT_CHURN_SECONDS", "12"))
 """A longer run is for `LOGBOAT_CHURN_SECONDS=120 pytest tests/foreign/test_group_churn.py`."""
 
@@ -34,110 +52,120 @@ SETTLE_SECONDS = 60.0
 MOST_IN_FLIGHT = 500
 """Records without an acknowledgement yet: the test shall not outrun a busy machine."""
 
-LOST_ITS_PLACE = (
-    KafkaError.ILLEGAL_GENERATION,
-    KafkaError.REBALANCE_IN_PROGRESS,
-    KafkaError.STALE_MEMBER_EPOCH,
-    KafkaError.UNKNOWN_MEMBER_ID,
-    KafkaError._NO_OFFSET,
-)
-"""A commit that came too late: whoever has the partition now reads those records again."""
+OFFSETS_PARTITIONS = 4
+"""What `LocalCluster` sets."""
 
-STRATEGIES: dict[str, dict[str, Any]] = {
-    "classic": {
-        "partition.assignment.strategy": "cooperative-sticky",
-        "session.timeout.ms": 10_000,
-        "heartbeat.interval.ms": 500,
-    },
-    "consumer": {"group.protocol": "consumer"},
-}
+COORDINATOR_IS_BACK_SECONDS = 3.0
 
 
-@dataclass
-class Watch:
-    """What all members together saw."""
-
-    processed: set[bytes] = field(default_factory=set)
-    owners: dict[int, str] = field(default_factory=dict)
-    clashes: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(who owned it, partition) -> who owned it at the same time."""
-    steps_back: list[str] = field(default_factory=list)
-    committed: dict[int, int] = field(default_factory=dict)
-
-    def taken(self, name: str, partitions: list[TopicPartition]) -> None:
-        for partition in (each.partition for each in partitions):
-            owner = self.owners.setdefault(partition, name)
-            if owner != name:
-                self.clashes[owner, partition] = name
-                self.owners[partition] = name
-
-    def given_up(self, name: str, partitions: list[TopicPartition]) -> None:
-        for partition in (each.partition for each in partitions):
-            if self.owners.get(partition) == name:
-                del self.owners[partition]
-
-    def lost(self, name: str, partitions: list[TopicPartition]) -> None:
-        """It was thrown out, and learns so later than the others: that was another generation."""
-        for partition in (each.partition for each in partitions):
-            self.clashes.pop((name, partition), None)
-        self.given_up(name, partitions)
-
-    def note_commits(self, committed: list[TopicPartition]) -> None:
-        for each in committed:
-            before = self.committed.get(each.partition, -1)
-            if 0 <= each.offset < before:
-                self.steps_back.append(f"{each.partition}: {before} to {each.offset}")
-            self.committed[each.partition] = max(before, each.offset)
-
-
-class Member:
-    def __init__(self, cluster: LocalCluster, protocol: str, topic: str, name: str, watch: Watch):
-        self.name, self._watch = name, watch
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": cluster.bootstrap_servers,
-                "group.id": topic,
-                "client.id": name,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                **STRATEGIES[protocol],
-            }
+class MemberProcess:
+    def __init__(self, arguments: list[str], events: list[Event]) -> None:
+        self.name = arguments[-1]
+        self._events = events
+        program = Path(__file__).with_name("churn_member.py")
+        self._process = subprocess.Popen(
+            [sys.executable, str(program), *arguments], stdout=subprocess.PIPE, text=True
         )
-        self._consumer.subscribe(
-            [topic], on_assign=self._taken, on_revoke=self._given_up, on_lost=self._lost
-        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
-    def _taken(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._watch.taken(self.name, partitions)
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):
+                seconds, name, what, partitions, values = json.loads(line)
+                event = Event(seconds, name, what, tuple(partitions), tuple(values))
+                self._events.append(event)
 
-    def _given_up(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # The last moment in which this member owns them.
-        self._watch.given_up(self.name, partitions)
+    def kill(self) -> None:
+        assert self._process.poll() is None, f"{self.name} ended by itself"
+        self._process.kill()
+        self._process.wait()
+        self._events.append(Event(time.monotonic(), self.name, DEAD))
+        self._listener.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
-    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._watch.lost(self.name, partitions)
+
+class Churn:
+    """The members and all that they said."""
+
+    def __init__(self, cluster: LocalCluster, protocol: str, topic: str) -> None:
+        self.events: list[Event] = []
+        self.joined = 0
+        self.members: list[Member] = []
+        self.processes: list[MemberProcess] = []
+        self._arguments = (cluster.bootstrap_servers, protocol, topic)
+        self._dice = random.Random(protocol)
+
+    def add(self) -> None:
+        self.members.append(Member(*self._arguments, self._next_name(), self.events.append))
+
+    def add_process(self) -> None:
+        self.processes.append(MemberProcess([*self._arguments, self._next_name()], self.events))
+
+    def _next_name(self) -> str:
+        self.joined += 1
+        return f"m{self.joined}"
+
+    def come_or_go(self) -> None:
+        count = len(self.members) + len(self.processes)
+        if len(self.members) > 1 and (count >= MEMBERS or self._dice.random() < 0.4):
+            self.members.pop(self._dice.randrange(len(self.members))).leave()
+        else:
+            self.add()
+
+    def replace_process(self) -> None:
+        self.processes.pop(0).kill()
+        self.add_process()
 
     def work(self) -> None:
-        """Process what is there, then say so: in one request at a time, for librdkafka sends a
-        commit again that it thinks lost, behind a newer one."""
-        positions: dict[int, TopicPartition] = {}
-        for message in self._consumer.consume(200, timeout=0):
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            if message.error() is None and topic and partition is not None and offset is not None:
-                self._watch.processed.add(message.value() or b"")
-                positions[partition] = TopicPartition(topic, partition, offset + 1)
-        if positions:
-            try:
-                self._consumer.commit(offsets=list(positions.values()), asynchronous=False)
-            except KafkaException as error:
-                if error.args[0].code() not in LOST_ITS_PLACE:
-                    raise
+        for member in self.members:
+            member.work()
 
-    def leave(self) -> None:
-        self._consumer.close()
-        for partition, owner in list(self._watch.owners.items()):
-            if owner == self.name:
-                del self._watch.owners[partition]
+    def end(self) -> None:
+        for member in self.members:
+            member.leave()
+        for process in self.processes:
+            process.kill()
+
+
+class Commits:
+    """What the coordinator says of the group, again and again."""
+
+    def __init__(self) -> None:
+        self.steps_back: list[str] = []
+        self._committed: dict[int, int] = {}
+
+    def note(self, committed: list[TopicPartition]) -> None:
+        for each in committed:
+            before = self._committed.get(each.partition, -1)
+            if 0 <= each.offset < before:
+                self.steps_back.append(f"{each.partition}: {before} to {each.offset}")
+            self._committed[each.partition] = max(before, each.offset)
+
+
+class Coordinator:
+    """Killed in the middle of the run, and back a little later."""
+
+    def __init__(self, cluster: LocalCluster, group: str, began: float) -> None:
+        self._cluster = cluster
+        self._partition = partition_for(group, OFFSETS_PARTITIONS)
+        self._dies, self._node = began + SECONDS / 2, -1
+        self.was_killed = False
+
+    def maybe_kill_or_start(self, now: float) -> None:
+        if not self.was_killed and now >= self._dies:
+            self._node = self._cluster.leader_of(OFFSETS_TOPIC, self._partition)
+            self._cluster.kill(self._node)
+            self.was_killed = True
+        elif self._node >= 0 and now >= self._dies + COORDINATOR_IS_BACK_SECONDS:
+            self.start()
+
+    def start(self) -> None:
+        if self._node >= 0:
+            self._cluster.start(self._node)
+            self._node = -1
 
 
 @pytest.mark.processes
@@ -150,49 +178,65 @@ def test_members_come_and_go_and_no_record_is_skipped(
     made = admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS, replication_factor=3)])
     made[topic].result(30)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
-    dice, watch, sent = random.Random(protocol), Watch(), 0
-    members = [Member(cluster, protocol, topic, f"m{n}", watch) for n in range(MEMBERS // 2)]
-    joined = len(members)
+    churn, commits, sent = Churn(cluster, protocol, topic), Commits(), 0
+    dice = random.Random(protocol)
+    began = time.monotonic()
+    coordinator = Coordinator(cluster, topic, began)
     try:
-        end = time.monotonic() + SECONDS
-        next_change = time.monotonic() + 0.5
-        while time.monotonic() < end:
+        for _ in range(MEMBERS // 2 - PROCESSES):
+            churn.add()
+        for _ in range(PROCESSES):
+            churn.add_process()
+        next_change, next_death = began + 0.5, began + SECONDS / 4
+        while (now := time.monotonic()) < began + SECONDS:
             for _ in range(20 if len(producer) < MOST_IN_FLIGHT else 0):
                 producer.produce(topic, f"{sent}".encode(), key=f"{sent}".encode())
                 sent += 1
             producer.poll(0)
-            for member in members:
-                member.work()
-            if time.monotonic() >= next_change:
-                next_change = time.monotonic() + dice.uniform(0.2, 0.8)
-                watch.note_commits(committed_of(admin, topic))
-                if len(members) > 1 and (len(members) >= MEMBERS or dice.random() < 0.4):
-                    members.pop(dice.randrange(len(members))).leave()
-                else:
-                    members.append(Member(cluster, protocol, topic, f"m{joined}", watch))
-                    joined += 1
+            churn.work()
+            if now >= next_change:
+                next_change = now + dice.uniform(0.2, 0.8)
+                commits.note(committed_of(admin, topic))
+                churn.come_or_go()
+            if now >= next_death:
+                next_death = now + max(8.0, SECONDS / 10)
+                churn.replace_process()
+            coordinator.maybe_kill_or_start(now)
         assert producer.flush(30) == 0
-        expected = {str(number).encode() for number in range(sent)}
+        expected = {str(number) for number in range(sent)}
         deadline = time.monotonic() + SETTLE_SECONDS
-        while watch.processed != expected and time.monotonic() < deadline:
-            for member in members:
-                member.work()
-        watch.note_commits(committed_of(admin, topic))
+        while judge(churn.events).processed != expected and time.monotonic() < deadline:
+            churn.work()
+        commits.note(committed_of(admin, topic))
     finally:
-        for member in members:
-            member.leave()
-    assert watch.processed == expected
-    assert watch.clashes == {}
-    assert watch.steps_back == []
-    assert joined > MEMBERS // 2
+        churn.end()
+        coordinator.start()
+    verdict = judge(churn.events)
+    assert verdict.processed == expected
+    assert verdict.clashes == {}
+    assert commits.steps_back == []
+    assert coordinator.was_killed
+    assert churn.joined > MEMBERS // 2 + 1
 
 
 def committed_of(admin: AdminClient, group: str) -> list[TopicPartition]:
-    """Nothing while the coordinator is still reading its log."""
+    """Nothing while the coordinator is dead or still reading its log."""
     asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
     try:
         return list(asked[group].result(30).topic_partitions or [])
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+        if error.args[0].code() not in COORDINATOR_IS_DEAD:
             raise
         return []
+
+
+def test_the_watch_sees_two_owners_at_a_time() -> None:
+    """And no clash where one was lost, given up or dead before."""
+    taken = Event(1, "a", TAKEN, (0,))
+    for what in (GIVEN_UP, LOST, DEAD):
+        gone = Event(2, "a", what, (0,) if what != DEAD else ())
+        assert judge([Event(3, "b", TAKEN, (0,)), gone, taken]).clashes == {}
+    late = Event(4, "a", PROCESSED, values=("v",))
+    verdict = judge([taken, Event(3, "b", TAKEN, (0,)), late])
+    assert verdict.clashes == {("a", 0): "b"}
+    assert verdict.processed == {"v"}
