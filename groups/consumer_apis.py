@@ -52,6 +52,10 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 """ConsumerGroupDescribe version 1: how a member speaks (KIP-1099)."""
 
 
+ASK_AGAIN = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+"""Said to every member ten times a second while a coordinator moves: no news for a log."""
+
+
 class ConsumerApis(OffsetApis):
     async def consumer_group_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, version: int, client: ClientContext
@@ -63,7 +67,10 @@ class ConsumerApis(OffsetApis):
                 return await self._leave_consumer_group(request)
             return await self._beat(request, client)
         except Refused as refused:
-            log.info("group %s: %s is refused: %s", request.group_id, request.member_id, refused)
+            if refused.error not in ASK_AGAIN:
+                log.info(
+                    "group %s: %s is refused: %s", request.group_id, request.member_id, refused
+                )
             return ConsumerGroupHeartbeatResponse(
                 error_code=refused.error, error_message=refused.sentence
             )
