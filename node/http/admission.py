@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from .errors import ApiError
 
@@ -38,6 +38,14 @@ class Room:
     @property
     def used(self) -> int:
         return self._used
+
+    @asynccontextmanager
+    async def taken(self, size: int) -> AsyncIterator[None]:
+        await self.take(size)
+        try:
+            yield
+        finally:
+            self.give_back(size)
 
     async def take(self, size: int) -> None:
         """More than everything is let in alone: it could never be had otherwise."""

@@ -106,7 +106,8 @@ class RequestObjects(RequestLines):
     """Blocks of whole objects of a request body that is still being sent."""
 
     async def blocks(self) -> AsyncIterator[list[bytes]]:
-        """Raises ApiError 400, 408 or 413, what came before having been given out, or ClientGone."""
+        """What came before an error is given out first. Raises ApiError 400, 408 or 413, or
+        ClientGone."""
         splitter = ObjectSplitter(self._max_line)
         while data := await self._read():
             for block in self._cut(splitter.feed(data)):

@@ -99,8 +99,8 @@ def test_a_refused_member_tries_again_only_when_it_subscribes(member: Membership
     assert member.refusal is not None
     assert member.refusal[0] is ErrorCode.GROUP_MAX_SIZE_REACHED
     member.subscribe(["a"], None)
-    assert member.standing is Standing.JOINING
     assert member.refusal is None
+    assert member.heard(told(1, A)).added == {A}
 
 
 def test_a_group_that_vanished_is_joined_anew_but_one_of_another_kind_refuses(

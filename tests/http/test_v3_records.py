@@ -233,7 +233,8 @@ async def test_a_batch_says_of_each_entry_what_became_of_it(v3: Asker, node: Fak
 
 async def test_a_batch_without_order_is_refused_whole(v3: Asker, node: FakeNode) -> None:
     many = [entry(n) for n in range(1_001)]
-    for entries in (None, {}, [], [1], [{}], [entry(1), entry(1)], [{"id": "x" * 81}], many):
+    wrong: list[Any] = [None, {}, [], [1], [{}], [entry(1), entry(1)], [{"id": "x" * 81}], many]
+    for entries in wrong:
         body = {"entries": entries}
         answer = await v3.ask("POST", PATH + ":batch", body, content_type=PLAIN)
         assert answer.error == (422, 42208)

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from ..bodies import read_body
 from ..errors import ApiError
-from ..keys import ADMISSION
+from ..keys import ADMISSION, LEASE
 from ..media import JSON_TYPE, V2_TYPE, require_accept
 from ..query import refuse_unknown, whole_number
 from ..records_in import record_integer
@@ -122,8 +122,8 @@ async def poll(request: web.Request) -> web.Response:
     wanted = _wanted_format(request)
     call = _call(request, Operation.POLL, timeout_ms=timeout_ms, max_bytes=max_bytes, format=wanted)
     patience_s = (LONGEST_POLL_MS if timeout_ms is None else timeout_ms) / 1000
-    # The batches as fetched, decoded, as JSON, and once more on their way here.
-    with request.app[ADMISSION].memory(4 * max_bytes):
+    # It may wait for a minute, as those who follow topics do.
+    with request.app[ADMISSION].tail(request[LEASE]):
         asking = request.app[FINDING].ask(call, patience_s=patience_s)
         answer = await while_connected(request, asking)
         if answer is None or is_gone(request):

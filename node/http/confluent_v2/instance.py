@@ -18,6 +18,7 @@ import orjson
 
 from ....seam import TaskScope, frozen
 from ....wire import ErrorCode
+from ..admission import Room
 from ..bodies import worked
 from ..errors import ApiError, from_kafka, no_partition, no_topic
 from ..leaders import Leaders
@@ -30,7 +31,7 @@ from .group_link import CommittedOffset, GroupLink
 from .instance_config import EARLIEST, LATEST, InstanceConfig
 from .membership import Membership, Place, Standing
 from .positions import Positions
-from .reader import Fetched, OutOfRange, Reading, Wanted, read
+from .reader import Fetched, OutOfRange, Reading, Wanted, read, until_there_is_more
 
 log = logging.getLogger(__name__)
 
@@ -83,12 +84,15 @@ class Instance:
         name: str,
         config: InstanceConfig,
         member_id: UUID,
+        room: Room,
     ) -> None:
+        """`room`: memory for records on their way, shared by all instances of the node."""
         self.group_id = group_id
         self.name = name
         self.config = config
         self._node = node
         self._leaders = leaders
+        self._room = room
         self._link = GroupLink(node, leaders, group_id, client_id=name)
         self._membership = Membership(group_id, str(member_id))
         self._positions = Positions()
@@ -200,10 +204,16 @@ class Instance:
                 await asyncio.sleep(HURRY_S)
                 continue
             reading = Reading(max_bytes, self.config.fetch_min_bytes, self.config.read_committed)
-            found = await read(self._node, wanted, reading, until)
-            polled = await self._give_out(found, max_bytes)
+            # The batches as fetched, decoded, as JSON, and once more on their way.
+            async with self._room.taken(4 * max_bytes):
+                found = await read(self._node, wanted, reading)
+                polled = await self._give_out(found, max_bytes)
             if polled is not None:
                 return polled
+            if not found:
+                await until_there_is_more(self._node, wanted, reading, until)
+                if asyncio.get_running_loop().time() >= until:
+                    return EMPTY
 
     async def _give_out(
         self, found: Sequence[Fetched | OutOfRange], max_bytes: int

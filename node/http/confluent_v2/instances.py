@@ -15,6 +15,7 @@ from random import Random
 from uuid import UUID
 
 from ....seam import TaskScope
+from ..admission import Room
 from ..errors import ApiError
 from ..leaders import Leaders
 from ..ports import HttpNode
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 MAX_INSTANCES = 1_000
 MAX_REMEMBERED = 10_000
+MAX_BYTES = 64 << 20
+"""Records on their way to clients, of all instances together; further polls wait, in their time."""
+
 SWEEP_S = 0.5
 """Between looks for idle instances."""
 
@@ -52,6 +56,7 @@ class Instances:
         self._leaders = leaders
         self._rng = rng
         self._max = max_instances
+        self._room = Room(MAX_BYTES)
         self._held: dict[Key, _Held] = {}
         self._ended: dict[Key, float] = {}
         """Expired -> after how many seconds of silence."""
@@ -100,7 +105,9 @@ class Instances:
     def make(self, group_id: str, name: str, config: InstanceConfig) -> Instance:
         """Under a name that was taken."""
         member_id = UUID(int=self._rng.getrandbits(128), version=4)
-        instance = Instance(self._node, self._leaders, group_id, name, config, member_id)
+        instance = Instance(
+            self._node, self._leaders, group_id, name, config, member_id, self._room
+        )
         held = self._held[group_id, name]
         held.instance, held.last_used = instance, self._now()
         self._ended.pop((group_id, name), None)

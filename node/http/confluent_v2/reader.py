@@ -53,24 +53,32 @@ class Reading:
 
 
 async def read(
-    node: HttpNode, wanted: Sequence[Wanted], reading: Reading, until: float
+    node: HttpNode, wanted: Sequence[Wanted], reading: Reading
 ) -> list[Fetched | OutOfRange]:
-    """What is there, in the order of `wanted`; empty at `until` (loop time) when nothing is.
+    """What is there now, in the order of `wanted`.
 
     Raises ApiError when what is stored cannot be decoded.
     """
+    found = await _ask_leaders(node, wanted, reading, 0)
+    order = {one.place: number for number, one in enumerate(wanted)}
+    return sorted(found, key=lambda one: order[one.wanted.place])
+
+
+async def until_there_is_more(
+    node: HttpNode, wanted: Sequence[Wanted], reading: Reading, until: float
+) -> None:
+    """Returns when a leader has something for `read`, or at `until` (loop time).
+
+    A wait may last for a minute, and there may be a thousand of them: each asks for a byte, which
+    brings one batch, and lets it go.
+    """
     loop = asyncio.get_running_loop()
-    wait_ms = 0
-    while True:
-        found = await _ask_leaders(node, wanted, reading, wait_ms)
-        if found or loop.time() >= until:
-            order = {one.place: number for number, one in enumerate(wanted)}
-            return sorted(found, key=lambda one: order[one.wanted.place])
-        left = until - loop.time()
-        if wait_ms and left > PAUSE_S:
-            # Somebody had nothing to wait with; the others are asked again, too.
-            await asyncio.sleep(PAUSE_S)
-        wait_ms = max(1, int((until - loop.time()) * 1000))
+    peek = Reading(1, reading.min_bytes, reading.read_committed)
+    while (left := until - loop.time()) > 0:
+        if await _ask_leaders(node, wanted, peek, max(1, int(left * 1000))):
+            return
+        # Somebody had nothing to wait with; the others are asked again, too.
+        await asyncio.sleep(min(PAUSE_S, max(0.0, until - loop.time())))
 
 
 async def _ask_leaders(
