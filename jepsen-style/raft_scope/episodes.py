@@ -35,6 +35,11 @@ class Episodes:
         self._world.note(f"episode {episode.__name__}")
         episode()
 
+    def play_unpinned(self) -> None:
+        """What only a quorum without pins can be hurt by."""
+        self._world.note("episode _forgotten")
+        self._forgotten()
+
     def play_last(self) -> None:
         """What it leaves behind is not repaired by accident: no fault follows."""
         self._world.note("last episode")
@@ -178,6 +183,33 @@ class Episodes:
             self._quorum.burst(3)
             self._pass(0.05)
         self._pass(1.5)
+        self._faults.heal()
+        self._pass(0.8)
+
+    def _forgotten(self) -> None:
+        """A directory is lost, and only those are heard who have no pin of it (RULES B3).
+
+        Together with them it is a majority that knows less than was acknowledged.
+        """
+        leader = self._quorum.leader()
+        if leader is None:
+            return
+        others = self._dice.sample(self._others(leader.host), len(self._hosts) - 1)
+        behind, (lost, *others) = others[: len(self._hosts) // 2], others[len(self._hosts) // 2 :]
+        for host in behind:
+            self._faults.cause("reset", host)
+        self._world.network.partition(behind, [leader.host, lost, *others])
+        self._pass(1.0, 0.5)
+        self._quorum.burst(20)
+        self._pass(1.0, 0.5)
+        self._faults.cause("emptied directory", lost)
+        self._quorum.start(self._quorum.number_of(lost))
+        for host in behind:
+            # What was said to them meanwhile is lost.
+            self._faults.cause("reset", host)
+        self._world.network.heal()
+        self._world.network.partition([leader.host, *others], [lost, *behind])
+        self._pass(4.0, 2.0)
         self._faults.heal()
         self._pass(0.8)
 

@@ -102,13 +102,13 @@ def _run(world: World, plan: Plan, result: SeedResult) -> None:
 def _hurt_and_settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
     quorum.start()
     quorum.await_leader(within=SETTLE_S)
-    if stream(world.seed, "pins").random() < PINNED_FIRST:
-        _pin_everybody(world, quorum)
-    else:
-        _let_everybody_join(world, quorum)
+    pinned = pinned_first(world.seed)
+    (_pin_everybody if pinned else _let_everybody_join)(world, quorum)
     quorum.propose_in_bursts(stream(world.seed, "proposals"))
     episodes = Episodes(quorum, faults, stream(world.seed, "schedule"))
     end = world.now + HURT_S
+    if not pinned:
+        episodes.play_unpinned()
     while world.now < end or not _hurt_enough(quorum, faults):
         episodes.play()
     episodes.play_last()
@@ -121,6 +121,11 @@ def _hurt_enough(quorum: WatchedQuorum, faults: Faults) -> bool:
         and len(faults.counts) >= LEAST_KINDS
         and len(quorum.leader_of_term) >= LEAST_LEADERS
     )
+
+
+def pinned_first(seed: int) -> bool:
+    """Whether the voters are pinned before any fault."""
+    return stream(seed, "pins").random() < PINNED_FIRST
 
 
 def _let_everybody_join(world: World, quorum: WatchedQuorum) -> None:

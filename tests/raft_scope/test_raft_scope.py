@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.raft_scope import run
 from logboat.jepsen_style.raft_scope.controls import BY_NUMBER, guards_of
 from logboat.jepsen_style.raft_scope.run import Plan, run_seed
-from logboat.raftlog.guards import ALL_GUARDS
+from logboat.raftlog import raft_log
+from logboat.raftlog.guards import ALL_GUARDS, GuardContext, NewDirectories
 
 LAST_LINE = re.compile(
     r"simulate: raft seeds=1 violations=(\d) stuck=(\d) acknowledged=(\d+) faults=(\d+) "
@@ -71,6 +73,23 @@ def test_a_control_fails_and_prints_the_command_that_replays_it(
 def test_a_quorum_without_a_guard_is_seen_to_fail(without: str, seeds: Sequence[int]) -> None:
     # Some of them: whatever changes the product's timing changes what happens in a seed.
     assert any(not run_seed(seed, Plan(without=without)).good for seed in seeds)
+
+
+class Forgetful(NewDirectories):
+    """Takes a new directory for one that has forgotten nothing."""
+
+    def __init__(self, node: GuardContext, *, joined: bool, on_joining: Callable[[], None]) -> None:
+        super().__init__(node, joined=True, on_joining=on_joining)
+
+
+def test_b3_a_quorum_whose_new_directories_vote_at_once_is_seen_to_lose(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(raft_log, "NewDirectories", Forgetful)
+    # Nobody waits for directories that do not write down that they have joined.
+    monkeypatch.setattr(run, "_let_everybody_join", lambda world, quorum: world.run(1))
+    seed = next(seed for seed in range(100) if not run.pinned_first(seed))
+    assert any(text.startswith("lost: ") for text in run_seed(seed, Plan()).violations)
 
 
 def test_every_guard_of_the_list_can_be_left_out() -> None:
