@@ -13,14 +13,14 @@ from ....metadata.image import PartitionImage, TopicImage
 from ....wire.messages.create_topics import CreateTopicsRequest
 from ....wire.messages.describe_configs import DescribeConfigsRequest
 from .. import query
-from ..bodies import read_body
+from ..bodies import read_body, worked
 from ..errors import ApiError, from_kafka, no_partition
 from ..keys import LEADERS, NODE
 from ..media import JSON_TYPE, V2_TYPE, require_accept
 from ..partition_ends import EARLIEST, LATEST, offset_at
 from ..ports import HttpNode
 from ..records_in import record_integer
-from ..topics import ADMIN_SECONDS, decided, existing_topic
+from ..topics import ADMIN_SECONDS, PARTITION_BYTES, decided, existing_topic
 from .formats import json_document, require_control_type
 
 _BROKER_DEFAULT = -1
@@ -52,19 +52,26 @@ async def list_topics(request: web.Request) -> web.Response:
 async def describe_topic(request: web.Request) -> web.Response:
     node = request.app[NODE]
     topic = existing_topic(node, request.match_info["topic"])
-    return v2_response(
-        request,
-        {
-            "name": topic.name,
-            "configs": await _configs(node, topic.name),
-            "partitions": [_partition(partition) for partition in topic.partitions],
-        },
+    configs = await _configs(node, topic.name)
+    return await worked(
+        PARTITION_BYTES * len(topic.partitions),
+        lambda: v2_response(
+            request,
+            {
+                "name": topic.name,
+                "configs": configs,
+                "partitions": [_partition(partition) for partition in topic.partitions],
+            },
+        ),
     )
 
 
 async def list_partitions(request: web.Request) -> web.Response:
     topic = existing_topic(request.app[NODE], request.match_info["topic"])
-    return v2_response(request, [_partition(partition) for partition in topic.partitions])
+    return await worked(
+        PARTITION_BYTES * len(topic.partitions),
+        lambda: v2_response(request, [_partition(partition) for partition in topic.partitions]),
+    )
 
 
 async def describe_partition(request: web.Request) -> web.Response:

@@ -17,7 +17,7 @@ from ....wire.messages.incremental_alter_configs import IncrementalAlterConfigsR
 from ..errors import ApiError, answer_lost, from_kafka, node_unreachable
 from ..ports import AnswerLost, Unreachable
 from ..topics import ADMIN_SECONDS, decided
-from .resources import Document, Resources, answer, object_in_body, refuse_keys
+from .resources import Document, Resources, answer, listed, object_in_body, refuse_keys
 
 TOPIC, BROKER = 2, 4
 _OPERATIONS = {"SET": 0, "DELETE": 1, "APPEND": 2, "SUBTRACT": 3}
@@ -110,7 +110,9 @@ async def list_configs_of_topics(request: web.Request) -> web.Response:
         if name in resources.node.image().topics:
             data += await _described(resources, _topic(resources, name))
             await asyncio.sleep(0)
-    return answer(resources.collection("KafkaTopicConfigList", ["topics", "-", "configs"], data))
+    return await listed(
+        resources, "KafkaTopicConfigList", ["topics", "-", "configs"], len(data), lambda: data
+    )
 
 
 async def list_configs_of_brokers(request: web.Request) -> web.Response:

@@ -8,7 +8,8 @@ from ....metadata.image import NO_LEADER, PartitionImage, TopicImage
 from ..errors import ApiError
 from ..keys import LEADERS
 from ..partition_ends import EARLIEST, LATEST, offset_at
-from .resources import Document, Resources, answer, number_in_path
+from ..views import partition_count
+from .resources import Document, Resources, answer, listed, number_in_path
 
 _OFFSET_TYPES = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -16,9 +17,13 @@ _OFFSET_TYPES = {"earliest": EARLIEST, "latest": LATEST}
 async def list_partitions(request: web.Request) -> web.Response:
     resources = Resources(request)
     topic = resources.topic(request)
-    data = [_partition(resources, topic, partition) for partition in topic.partitions]
-    own = ["topics", topic.name, "partitions"]
-    return answer(resources.collection("KafkaPartitionList", own, data))
+    return await listed(
+        resources,
+        "KafkaPartitionList",
+        ["topics", topic.name, "partitions"],
+        len(topic.partitions),
+        lambda: [_partition(resources, topic, partition) for partition in topic.partitions],
+    )
 
 
 async def describe_partition(request: web.Request) -> web.Response:
@@ -73,26 +78,31 @@ async def describe_replica(request: web.Request) -> web.Response:
 async def list_replicas_of_broker(request: web.Request) -> web.Response:
     resources = Resources(request)
     broker = resources.broker(request)
-    data = [
-        _replica(resources, topic, partition, broker)
-        for _, topic in sorted(resources.image.topics.items())
-        for partition in topic.partitions
-        if broker in partition.replicas
-    ]
-    own = ["brokers", broker, "partition-replicas"]
-    return answer(resources.collection("KafkaReplicaList", own, data))
+    topics = resources.image.topics
+    return await listed(
+        resources,
+        "KafkaReplicaList",
+        ["brokers", broker, "partition-replicas"],
+        partition_count(resources.image),
+        lambda: [
+            _replica(resources, topics[name], partition, broker)
+            for name in sorted(topics)
+            for partition in topics[name].partitions
+            if broker in partition.replicas
+        ],
+    )
 
 
 async def list_all_reassignments(request: web.Request) -> web.Response:
     resources = Resources(request)
     topics = [topic for _, topic in sorted(resources.image.topics.items())]
-    return _reassignments(resources, "-", topics)
+    return await _reassignments(resources, "-", topics)
 
 
 async def list_reassignments(request: web.Request) -> web.Response:
     resources = Resources(request)
     topic = resources.topic(request)
-    return _reassignments(resources, topic.name, [topic])
+    return await _reassignments(resources, topic.name, [topic])
 
 
 async def describe_reassignment(request: web.Request) -> web.Response:
@@ -104,15 +114,19 @@ async def describe_reassignment(request: web.Request) -> web.Response:
     return answer(_reassignment(resources, topic, partition))
 
 
-def _reassignments(resources: Resources, name: str, topics: list[TopicImage]) -> web.Response:
-    data = [
-        _reassignment(resources, topic, partition)
-        for topic in topics
-        for partition in topic.partitions
-        if _moves(partition)
-    ]
-    own = ["topics", name, "partitions", "-", "reassignment"]
-    return answer(resources.collection("KafkaReassignmentList", own, data))
+async def _reassignments(resources: Resources, name: str, topics: list[TopicImage]) -> web.Response:
+    return await listed(
+        resources,
+        "KafkaReassignmentList",
+        ["topics", name, "partitions", "-", "reassignment"],
+        sum(len(topic.partitions) for topic in topics),
+        lambda: [
+            _reassignment(resources, topic, partition)
+            for topic in topics
+            for partition in topic.partitions
+            if _moves(partition)
+        ],
+    )
 
 
 def _moves(partition: PartitionImage) -> bool:

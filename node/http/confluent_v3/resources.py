@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +10,7 @@ from aiohttp import web
 
 from ....metadata.image import TopicImage
 from ....wire import ErrorCode
-from ..bodies import read_body
+from ..bodies import read_body, worked
 from ..errors import ApiError, from_kafka, no_partition
 from ..guards import json_response
 from ..keys import NODE
@@ -18,6 +18,9 @@ from ..media import JSON_TYPE, content_type, require_accept
 from ..strict_json import NotJson, exact
 
 Document = dict[str, Any]
+
+OBJECT_BYTES = 500
+"""How much work an object is, in bytes of JSON (RULES F1)."""
 
 
 class Resources:
@@ -96,6 +99,19 @@ def number_in_path(text: str, what: str) -> int:
 def answer(document: Document, *, status: int = 200, location: str | None = None) -> web.Response:
     headers = None if location is None else {"Location": location}
     return json_response(document, status=status, headers=headers)
+
+
+async def listed(
+    resources: Resources,
+    kind: str,
+    segments: Iterable[object],
+    count: int,
+    make: Callable[[], list[Document]],
+) -> web.Response:
+    """A list of what `make` makes, beside the loop when that looks at many things (RULES F1)."""
+    return await worked(
+        OBJECT_BYTES * count, lambda: answer(resources.collection(kind, segments, make()))
+    )
 
 
 async def object_in_body(request: web.Request) -> Document:

@@ -15,7 +15,7 @@ from ..errors import ApiError, from_kafka
 from ..ports import HttpNode
 from ..topics import ADMIN_SECONDS, decided
 from ..views import INTERNAL_TOPICS
-from .resources import Document, Resources, answer, object_in_body, refuse_keys
+from .resources import Document, Resources, answer, listed, object_in_body, refuse_keys
 
 _BROKER_DEFAULT = -1
 _INT16_MAX, _INT32_MAX = 2**15 - 1, 2**31 - 1
@@ -35,8 +35,14 @@ OPERATIONS = (
 
 async def list_topics(request: web.Request) -> web.Response:
     resources = Resources(request)
-    data = [topic_document(resources, topic) for _, topic in sorted(resources.image.topics.items())]
-    return answer(resources.collection("KafkaTopicList", ["topics"], data))
+    topics = resources.image.topics
+    return await listed(
+        resources,
+        "KafkaTopicList",
+        ["topics"],
+        len(topics),
+        lambda: [topic_document(resources, topics[name]) for name in sorted(topics)],
+    )
 
 
 async def describe_topic(request: web.Request) -> web.Response:
