@@ -8,6 +8,7 @@ broken connection: `Last-Event-ID`, or `last_event_id` for those who cannot send
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 
 from aiohttp import web
@@ -31,6 +32,9 @@ from .topics import existing_topic
 
 MAX_PARTITIONS = 100
 """Of one tail: its ids name them all."""
+
+STALLED_AFTER_S = 1.0
+"""A change of leader takes less, and is nothing to speak of."""
 
 HEARTBEAT_MS = 15_000
 LONGEST_HEARTBEAT_MS = 60_000
@@ -90,7 +94,8 @@ class Follower:
         self._stopping = False
         self._first: list[Reset] = []
         """Resets that the reader's own position makes necessary."""
-        self._stalled: set[int] = set()
+        self._stalled: dict[int, float] = {}
+        """Partition -> when it is said to stall, or was; those that cannot be read just now."""
         self._left = wanted.limit
         """Records still to be said; None: without end."""
         self._end_at: float | None = None
@@ -188,7 +193,7 @@ class Follower:
             return False
         found = await cursor.next()
         if cursor.trouble is None:
-            self._stalled.discard(number)
+            self._stalled.pop(number, None)
         if found is None:
             return False
         if isinstance(found, Reset):
@@ -233,8 +238,10 @@ class Follower:
             if until != self._end_at:
                 await answer.send(self._events.heartbeat())
         for number, cursor in self._cursors.items():
-            if cursor.trouble is not None and number not in self._stalled:
-                self._stalled.add(number)
+            if cursor.trouble is None:
+                continue
+            if loop.time() >= self._stalled.setdefault(number, loop.time() + STALLED_AFTER_S):
+                self._stalled[number] = math.inf
                 await answer.send(self._events.stalled(number, cursor.trouble))
 
     async def _begin_anew(self, topic: TopicImage, answer: OpenResponse) -> None:

@@ -119,6 +119,8 @@ class Feed:
                     raise self.trouble from None
                 await asyncio.sleep(pause)
                 pause = min(PAUSE_MAX_S, 2 * pause)
+                # Readers look at the trouble.
+                self._tell()
                 continue
             self.trouble, pause = None, PAUSE_S
             if isinstance(found, Reset):

@@ -38,7 +38,7 @@ CHECKS = [
 ]
 DOCUMENT = document(operations(), version="test")
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
-EXAMPLES = 12
+EXAMPLES = 10
 """Of each operation, good and bad ones each."""
 
 
