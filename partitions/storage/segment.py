@@ -357,11 +357,20 @@ class Segment:
 
     def _walk_from(self, entry: OffsetPosition) -> Iterator[PlacedBatch]:
         """From the batch that the entry names: an entry that names another one would lead past
-        records as if compaction had taken them."""
+        records as if compaction had taken them. So would a base offset that has fallen, which no
+        checksum covers."""
+        expected = self.base_offset
         for batch in self.walk(entry.position):
-            found = batch.header.last_offset
-            if batch.position == entry.position > 0 and found != entry.last_offset:
-                raise self._damaged(entry.position, f"{found} where {entry.last_offset} is said")
+            header = batch.header
+            if batch.position == entry.position > 0:
+                found = header.last_offset
+                if found != entry.last_offset:
+                    raise self._damaged(
+                        entry.position, f"{found} where {entry.last_offset} is said"
+                    )
+            elif header.base_offset < expected:
+                raise self._damaged(batch.position, f"{header.base_offset} behind {expected - 1}")
+            expected = header.next_offset
             yield batch
 
     def _read_batches(self, start: int, end: int) -> bytes:
@@ -394,10 +403,23 @@ class Segment:
         position = self._starts.get(offset)
         if position is not None:
             return position
+        passed: PlacedBatch | None = None
         for batch in self._walk_from(self.offset_index.lookup(offset)):
-            if batch.header.last_offset >= offset:
+            header = batch.header
+            if header.last_offset >= offset:
+                if header.base_offset > offset:
+                    self._test_before_gap(passed)
                 return batch.position
+            passed = batch
+        self._test_before_gap(passed)
         return None
+
+    def _test_before_gap(self, batch: PlacedBatch | None) -> None:
+        """Compaction leaves gaps, but a gap may also be a batch that claims to end too early."""
+        if batch is not None:
+            end = batch.position + batch.header.size
+            if self.first_reads.untested(batch.position, end):
+                self._read_tested(batch.position, end)
 
     def read(
         self, offset: int, *, max_bytes: int, upper_bound: int, at_least_one: bool
