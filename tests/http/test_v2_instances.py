@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
+from logboat.node.http.confluent_v2.group_link import CommittedOffset
 from logboat.node.http.confluent_v2.instance_config import InstanceConfig
 from logboat.node.http.confluent_v2.instances import Instances
-from logboat.node.http.errors import ApiError
+from logboat.node.http.errors import ApiError, from_kafka
 from logboat.node.http.leaders import Leaders
+from logboat.wire import ErrorCode
 from tests.http.fake_http_node import FakeNode, broker
 from tests.http.http_asker import Asker
 
@@ -71,6 +73,36 @@ async def test_a_stopping_node_takes_no_more(instances: Instances) -> None:
     with pytest.raises(ApiError) as raised:
         instances.take_name("g", None)
     assert code(raised) == (503, 50302)
+
+
+class EpochBehind:
+    """A coordinator that is an epoch ahead of the member, so many times."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
+        self.commits = 0
+
+    async def commit(self, offsets: object, *, member_id: str, epoch: int) -> None:
+        self.commits += 1
+        if self.commits <= self.refusals:
+            raise from_kafka(ErrorCode.STALE_MEMBER_EPOCH)
+
+
+@pytest.mark.parametrize("refusals", [0, 1, 2])
+async def test_a_commit_that_crosses_a_heartbeat_is_sent_again_once(
+    instances: Instances, node: FakeNode, refusals: int
+) -> None:
+    config = InstanceConfig(name="i")
+    instance = instances.make("g", instances.take_name("g", "i"), config)
+    link = instance._link = EpochBehind(refusals)  # type: ignore[assignment]
+    offsets = {("orders", 0): CommittedOffset(5)}
+    if refusals < 2:
+        await instance.commit(offsets)
+    else:
+        with pytest.raises(ApiError) as raised:
+            await instance.commit(offsets)
+        assert code(raised) == (409, 40903)
+    assert link.commits == min(refusals, 1) + 1
 
 
 async def test_an_instance_on_a_node_that_cannot_be_asked_is_503_and_gone_once_it_is_down(

@@ -320,13 +320,8 @@ class Instance:
             await self._commit(wanted)
 
     async def _commit(self, offsets: Mapping[Place, CommittedOffset]) -> None:
-        member = self._membership.standing is Standing.MEMBER
         try:
-            await self._link.commit(
-                offsets,
-                member_id=self._membership.member_id if member else "",
-                epoch=self._membership.epoch if member else -1,
-            )
+            await self._commit_as_it_is(offsets)
         except ApiError as error:
             if error.kafka_error not in _OUT_OF_THE_GROUP:
                 raise
@@ -336,6 +331,23 @@ class Instance:
                 "what was not committed is given out again"
             ) from None
         self._positions.note_committed({place: one.offset for place, one in offsets.items()})
+
+    async def _commit_as_it_is(self, offsets: Mapping[Place, CommittedOffset]) -> None:
+        """As the member in its epoch, or as nobody."""
+        for last in (False, True):
+            member = self._membership.standing is Standing.MEMBER
+            try:
+                return await self._link.commit(
+                    offsets,
+                    member_id=self._membership.member_id if member else "",
+                    epoch=self._membership.epoch if member else -1,
+                )
+            except ApiError as error:
+                if last or error.kafka_error is not ErrorCode.STALE_MEMBER_EPOCH:
+                    raise
+            # A beat under way may have brought the member into its next epoch meanwhile.
+            async with self._speaking:
+                pass
 
     async def committed(
         self, partitions: Sequence[TopicPartition] | None
