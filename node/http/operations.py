@@ -90,9 +90,14 @@ class Operation:
             if "{" + name + "}" in self.path
         )
 
+    @property
+    def stays_open(self) -> bool:
+        return any(EVENTS in answer.kinds for answer in self.answers.values())
+
     def route(self) -> web.RouteDef:
         if self.method == "GET":
-            return web.get(self.path, self._checked)  # HEAD with it
+            # HEAD with it, but not where the answer has no end.
+            return web.get(self.path, self._checked, allow_head=not self.stays_open)
         return web.route(self.method, self.path, self._checked)
 
     async def _checked(self, request: web.Request) -> web.StreamResponse:

@@ -345,6 +345,10 @@ async def test_open_tails_take_no_place_of_other_requests(
         assert (await http.get("/api/v1/cluster")).status == 200
 
 
+async def test_a_tail_has_no_head(http: Http) -> None:
+    assert (await http.head(TAIL)).status == 405
+
+
 async def test_more_tails_than_allowed_are_refused(
     http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
