@@ -86,14 +86,20 @@ class Soak:
         """Up to that many altogether, those of earlier times included; without end for None."""
         while runs is None or len(self.finished) < runs:
             turn = Turn.of(len(self.finished), self._first_seed)
-            folder = self._folder / turn.folder_name
-            # Of a run that was interrupted: it is begun again.
-            shutil.rmtree(folder, ignore_errors=True)
+            folder = self._new_folder(turn)
             outcome = run(turn.schedule(self._minutes, root=self._root), folder)
             self._remember(turn, outcome)
             if outcome.word is Word.HELD:
                 shutil.rmtree(folder, ignore_errors=True)
             yield outcome
+
+    def _new_folder(self, turn: Turn) -> Path:
+        """Not that of an interrupted attempt: its guardian may yet be ending what runs in there."""
+        attempts = sorted(self._folder.glob(f"{turn.folder_name}.*"))
+        number = 1 + max((int(path.suffix[1:]) for path in attempts), default=0)
+        for path in attempts:
+            shutil.rmtree(path, ignore_errors=True)
+        return self._folder / f"{turn.folder_name}.{number}"
 
     @property
     def failed(self) -> list[Finished]:
