@@ -65,7 +65,7 @@ async def test_batches_are_bounded_and_keep_their_order() -> None:
     for number in range(30):
         size = OVERHEAD_BYTES + number
         queue.add(Pending(None, b"%d" % number, (), 0, size, 0.0, loop.create_future()))
-    seen = []
+    seen: list[bytes | None] = []
     while queue:
         batch = queue.take()
         assert sum(record.size for record in batch) <= 1_000
