@@ -3,8 +3,8 @@
 Any node answers any request: what it does not lead or control goes over the inter-node channel.
 This part translates between JSON and the wire's own requests, on the `HttpNode` of `ports.py`.
 What it holds beside requests in work, streams and tails, all of them bounded, a node may lose:
-feeds, keys seen lately, consumer instances. aiohttp is imported by `start_http` and nowhere else at start, away from
-the loop: it takes longer than everything else a node loads.
+feeds, keys seen lately, consumer instances. aiohttp is imported by `start_http` and nowhere else at
+start, away from the loop: it takes longer than everything else a node loads.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class Follower:
                 continue
             if now.topic_id != self._topic.topic_id:
                 await self._begin_anew(now, answer)
-            elif self._wanted.partitions is None and len(now.partitions) > len(self._cursors):
-                for number in range(len(self._cursors), len(now.partitions)):
+            elif new := self._new_partitions(now):
+                for number in new:
                     self._enter(number, Position(0))
             elif not said:
                 await self._wait(answer)
@@ -174,6 +174,12 @@ class Follower:
                 await asyncio.sleep(0)
         await answer.send(self._events.end(why, self._positions()))
         await answer.finish()
+
+    def _new_partitions(self, now: TopicImage) -> range:
+        """Those that came to be since, and have room in an id."""
+        if self._wanted.partitions is not None:
+            return range(0)
+        return range(len(self._cursors), min(len(now.partitions), MAX_PARTITIONS))
 
     def _why_over(self, topic_now: TopicImage | None) -> str | None:
         if self._stopping:

@@ -233,6 +233,19 @@ async def test_a_topic_created_anew_under_an_open_tail_is_named_by_a_reset(
         assert await reader.values(1) == ["of the new one"]
 
 
+async def test_partitions_that_come_to_be_are_followed_too(
+    http: Http, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logboat.node.http.tail.MAX_PARTITIONS", 4)
+    async with tailing(http, "?heartbeat=100ms") as reader:
+        node.add(topic("orders", leaders=[1, 2, 3, 1, 1]))
+        write(node, "in a new one", partition=3)
+        write(node, "beyond the bound", partition=4)
+        event = await reader.event()
+        assert (event["partition"], event["value"]) == (3, "in a new one")
+        assert event["id"].count(",") == 3
+
+
 async def test_a_deleted_topic_ends_the_tail_with_a_word(http: Http, node: FakeNode) -> None:
     async with tailing(http, "?partitions=0") as reader:
         node.current = replace(
