@@ -32,7 +32,7 @@ def json_response(
 
 
 def error_response(error: ApiError) -> web.Response:
-    headers = {"Retry-After": "1"} if error.status == 503 else None
+    headers = {"Retry-After": "1"} if error.status in (429, 503) else None
     return json_response(error.document(), status=error.status, headers=headers)
 
 
