@@ -6,23 +6,26 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logboat.node.http.json_objects import ObjectSplitter
 
+texts = st.text('ab"\\{}[] \n\u00f6\U0001f600', max_size=6)
 values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
+    st.none() | st.integers(-9, 99) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=4,
 )
-objects = st.dictionaries(st.text(), values)
+objects = st.dictionaries(texts, values, max_size=3)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(st.tuples(objects, st.sampled_from(["", " ", "\n", "\r\n\t"]), st.booleans())),
-    st.lists(st.integers(1, 30), min_size=1),
+    st.lists(
+        st.tuples(objects, st.sampled_from(["", " ", "\n", "\r\n\t"]), st.booleans()), max_size=4
+    ),
+    st.lists(st.integers(1, 30), min_size=1, max_size=4),
 )
 def test_objects_come_out_as_they_went_in_whatever_the_pieces(
     sent: list[tuple[dict[str, Any], str, bool]], sizes: list[int]
