@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from ..schedule import Churn, Consumers, Fault, Producers, Schedule, Target, Topic
+from ..schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 from ..schedule.kinds import Option
 from ..simulation.dice import stream
 
@@ -19,6 +19,7 @@ TOPIC = "orders"
 PASSING = "passing"
 """Topics that come and go while records are appended elsewhere."""
 PARTITIONS = 2
+GROUP = "readers"
 MODES = ("synced", "page-cache")
 
 FIRST_FAULT_MS = 500
@@ -38,6 +39,9 @@ Stroke = tuple[str, str, Mapping[str, Option]]
 BAG: Sequence[Stroke] = (
     ("kill", "follower", {}),
     ("kill", "controller", {}),
+    ("kill", "coordinator", {}),
+    ("pause", "coordinator", {}),
+    ("isolate", "coordinator", {"clients": False}),
     ("pause", "leader", {}),
     ("pause", "follower", {}),
     ("pause", "controller", {}),
@@ -124,8 +128,13 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
             Churn(Topic(PASSING, 1, 3, configs), idempotent=True, alter=TOPIC),
             Churn(Topic(f"plain-{PASSING}", 2, 3, configs), idempotent=False),
         ),
+        groups=(Group(GROUP, TOPIC, members=3, session_timeout_ms=2_000, life_ms=5_000),),
         faults=_faults(dice, hurt_ms, synced=mode == "synced", root=root),
-        settings={"replica.lag.time.max.ms": "1500"},
+        settings={
+            "replica.lag.time.max.ms": "1500",
+            "group.min.session.timeout.ms": "1000",
+            "offsets.topic.num.partitions": "4",
+        },
         hurt_ms=hurt_ms,
     )
 
@@ -159,5 +168,7 @@ def _faults(dice: Random, hurt_ms: int, *, synced: bool, root: bool) -> tuple[Fa
 def _target(dice: Random, role: str) -> Target:
     if role in ("controller", "all"):
         return Target(role)
+    if role == "coordinator":
+        return Target(role, group=GROUP)
     number = dice.randrange(2) if role == "follower" else 0
     return Target(role, TOPIC, dice.randrange(PARTITIONS), number)

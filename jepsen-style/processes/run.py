@@ -20,6 +20,7 @@ from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
 from ..judge import Judgement
 from ..schedule import Schedule
+from ..schedule.targets import OFFSETS_TOPIC
 from .coverage import Coverage
 from .disk_faults import DiskFaults
 from .draw import drawable
@@ -175,6 +176,8 @@ class _Run:
         self._journal = Journal(time.monotonic_ns, self.promises)
         self._journal.history = WrittenHistory(recorder)
         topics = [topic.name for topic in schedule.topics]
+        if schedule.groups:
+            topics.append(OFFSETS_TOPIC)
         self._view = RunView(cluster, topics, self._journal)
 
     async def go(self, folder: Path) -> None:

@@ -12,6 +12,7 @@ ones, and nothing cuts power where a topic trusts the page cache. So any loss is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from ..simulation.dice import stream
@@ -19,7 +20,7 @@ from .coverage import Cell, Phase
 from .kinds import KINDS, Option
 from .options import draw_options
 from .quests import quests
-from .schedule import Churn, Consumers, Fault, Producers, Schedule, Target, Topic
+from .schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 
 HURT_MS = 26_000
 FIRST_FAULT_MS = 800
@@ -37,8 +38,42 @@ WELL_AGAIN_MS = 2_500
 """After the last heal the cluster is probably whole."""
 
 
+GROUP_SETTINGS = {"group.min.session.timeout.ms": "500"}
+AT_COORDINATOR = frozenset(
+    {"kill", "pause", "stall", "restart", "isolate", "clients-cut", "reset", "delay", "reorder"}
+)
+"""Kinds that take nothing from a disk, so they may strike whoever coordinates."""
+
+
 def generate(seed: int, *, nodes: int = 3) -> Schedule:
     """The schedule of `seed`. Needs three nodes or more."""
+    return _with_group(_without_group(seed, nodes), stream(seed, "groups"))
+
+
+def _with_group(schedule: Schedule, dice: Random) -> Schedule:
+    """A third of the seeds have one, and then some faults meant for leaders strike its coordinator.
+    By dice of its own: all else in a seed's schedule is the same with and without.
+    """
+    if dice.random() > 1 / 3:
+        return schedule
+    group = Group(
+        GROUP,
+        schedule.topics[0].name,
+        members=dice.choice((2, 3)),
+        session_timeout_ms=dice.choice((800, 2_000)),
+        life_ms=dice.choice((3_000, 8_000)),
+    )
+    faults = tuple(
+        replace(fault, target=Target("coordinator", group=GROUP))
+        if fault.kind in AT_COORDINATOR and fault.target.role == "leader" and dice.random() < 0.4
+        else fault
+        for fault in schedule.faults
+    )
+    settings = {**schedule.settings, **GROUP_SETTINGS}
+    return replace(schedule, groups=(group,), faults=faults, settings=settings)
+
+
+def _without_group(seed: int, nodes: int) -> Schedule:
     dice = stream(seed, "schedule")
     replication_factor = 3 if nodes < 5 else dice.choice((3, 5))
     min_isr = 2 if replication_factor == 3 else 3

@@ -8,7 +8,17 @@ import pytest
 
 from logboat.jepsen_style.cluster_scope.group_controls import GROUP_BUGS
 from logboat.jepsen_style.cluster_scope.run import run_schedule
-from logboat.jepsen_style.schedule import Fault, Group, Producers, Schedule, Target, Topic
+from logboat.jepsen_style.schedule import (
+    Fault,
+    Group,
+    Producers,
+    Schedule,
+    ScheduleError,
+    Target,
+    Topic,
+    generate,
+)
+from logboat.jepsen_style.schedule.generate import AT_COORDINATOR
 
 
 def fault(at_ms: int, kind: str, for_ms: int) -> Fault:
@@ -33,6 +43,28 @@ def test_a_group_reads_everything_although_its_coordinators_die_and_stall() -> N
     assert not result.violations
     assert not result.stuck
     assert result.acknowledged > 100
+
+
+def test_seeds_have_groups_and_their_coordinators_are_hit_without_hurting_disks() -> None:
+    schedules = [generate(seed) for seed in range(60)]
+    with_groups = [schedule for schedule in schedules if schedule.groups]
+    assert 10 < len(with_groups) < 40
+    hit = [
+        (schedule, fault.kind)
+        for schedule in schedules
+        for fault in schedule.faults
+        if fault.target.role == "coordinator"
+    ]
+    assert hit
+    assert all(schedule.groups and kind in AT_COORDINATOR for schedule, kind in hit)
+    for schedule in with_groups:
+        schedule.check()
+
+
+def test_a_group_of_a_topic_that_is_not_made_is_refused() -> None:
+    lost = replace(SCHEDULE, groups=(Group("g", "nowhere"),))
+    with pytest.raises(ScheduleError, match="nowhere"):
+        lost.check()
 
 
 def test_a_schedule_with_groups_reads_back_as_it_was() -> None:
