@@ -321,7 +321,7 @@ def timed(work: Callable[[], None]) -> float:
 
 
 def create_topic(servers: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     topic = NewTopic("many", PARTITIONS, 1)
     for made in admin.create_topics([topic], request_timeout=120).values():
         made.result(120)
@@ -330,7 +330,9 @@ def create_topic(servers: str) -> None:
 def write_each(servers: str) -> None:
     """A record into each partition, acknowledged by all replicas (there is one)."""
     failed: list[object] = []
-    producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 20})
+    producer = Producer(
+        {"bootstrap.servers": servers, "acks": "all", "linger.ms": 20, "log_level": 0}
+    )
     for partition in range(PARTITIONS):
         producer.produce(
             "many",
