@@ -26,6 +26,10 @@ from .writing import Batch, Outcome
 STREAM_BYTES = 2 << 20
 """Of one stream: read from its request and not answered yet. One chunk may be larger."""
 
+GATHERING_TURNS = 3
+"""Of the loop, that an idle lane waits for what has been read already but not parsed: microseconds
+for a lone record, and batches three times as large where the log answers at once."""
+
 BATCH_RECORDS = 1_000
 BATCH_BYTES = 256 << 10
 """What a lane puts into one batch: encoding more takes too long for one turn of the loop (F1)."""
@@ -174,6 +178,8 @@ class RecordStream:
 
     async def _drive(self, partition: int) -> None:
         lane = self._lanes[partition]
+        for _ in range(GATHERING_TURNS):
+            await asyncio.sleep(0)
         while lane:
             parts = self._next_batch(lane)
             records = parts[0].records

@@ -82,7 +82,10 @@ async def test_what_waits_behind_a_batch_is_the_next_one() -> None:
     log = Log(held=True)
     async with asyncio.TaskGroup() as tasks:
         stream = RecordStream(log.write, Room(1 << 30), tasks, max_batch_bytes=1 << 20)
-        for number in range(30):
+        await stream.add(chunk_of([(0, b"first")] * 10))
+        while not log.under_way:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for number in range(29):
             await stream.add(chunk_of([(0, b"%d" % number)] * 10))
             await asyncio.sleep(0)
         log.open.set()

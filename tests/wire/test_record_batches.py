@@ -355,3 +355,19 @@ def test_renewing_a_checksum_makes_a_batch_valid_again() -> None:
     with pytest.raises(BadCrc):
         check_crc(only(data))
     check_crc(only(with_crc(data)))
+
+
+def test_records_of_every_size_and_place_round_trip_in_a_long_batch() -> None:
+    """Common records are encoded from tables; the edges of these are nothing special."""
+    sizes = [0, 1, 63, 64, 1022, 1023, 1024, 1025, 9000]
+    records = [
+        Record(
+            key=None if number % 3 else b"k" * (number % 70),
+            value=None if number % 7 == 0 else b"v" * sizes[number % len(sizes)],
+            headers=() if number % 5 else (("h", b"x" if number % 2 else None),),
+            timestamp=1_000 + (number // 500) * 100_000,
+            offset=number,
+        )
+        for number in range(2_500)
+    ]
+    assert decode_records(encode_batch(records)) == records

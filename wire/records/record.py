@@ -242,12 +242,22 @@ def _decode_headers(data: bytes, position: int, end: int) -> tuple[list[Header],
 def _encode_body(records: Sequence[Encodable], base_timestamp: int) -> bytes:
     """The parts of all records are joined once: whole batches of small ones are encoded here."""
     parts: list[bytes] = []
-    delta, time = 0, _NOUGHT
+    delta, time, head = 0, _NOUGHT, _NOUGHT + _NOUGHT
     for offset_delta, record in enumerate(records):
         key, value, headers = record.key, record.value, record.headers
         if record.timestamp - base_timestamp != delta:
             delta = record.timestamp - base_timestamp
             time = encode_signed(delta)
+            head = _NOUGHT + time  # attributes
+        if key is None and value is not None and not headers and offset_delta < _TABLE:
+            size = len(value)
+            if size < _TABLE:
+                # The most frequent record by far has fewer parts.
+                offset, sized = _SIGNED[offset_delta], _KEYLESS[size]
+                length = len(head) + len(offset) + len(sized) + size + 1
+                encoded = _SIGNED[length] if length < _TABLE else encode_signed(length)
+                parts += (encoded, head, offset, sized, value, _NOUGHT)
+                continue
         offset = _SIGNED[offset_delta] if offset_delta < _TABLE else encode_signed(offset_delta)
         key_length = _NULL if key is None else encode_signed(len(key))
         if value is None:
@@ -295,3 +305,6 @@ _NOUGHT = b"\0"
 _TABLE = 1_024
 _SIGNED = [encode_signed(value) for value in range(_TABLE)]
 """Everyday's lengths and offset deltas."""
+
+_KEYLESS = [_NULL + length for length in _SIGNED]
+"""No key, and the length of the value."""
