@@ -364,7 +364,7 @@ def test_records_of_every_size_and_place_round_trip_in_a_long_batch() -> None:
         Record(
             key=None if number % 3 else b"k" * (number % 70),
             value=None if number % 7 == 0 else b"v" * sizes[number % len(sizes)],
-            headers=() if number % 5 else (("h", b"x" if number % 2 else None),),
+            headers=() if number % 5 else [("h", b"x" if number % 2 else None)],
             timestamp=1_000 + (number // 500) * 100_000,
             offset=number,
         )
