@@ -208,15 +208,31 @@ def test_members_come_and_go_and_no_record_is_skipped(
         while judge(churn.events).processed != expected and time.monotonic() < deadline:
             churn.work()
         commits.note(committed_of(admin, topic))
+        seen = what_is_seen(cluster, topic)
     finally:
         churn.end()
         coordinator.start()
     verdict = judge(churn.events)
-    assert verdict.processed == expected
+    missing = len(expected - verdict.processed)
+    assert verdict.processed == expected, f"{missing} of {sent} records, {seen}"
     assert verdict.clashes == {}
     assert commits.steps_back == []
     assert coordinator.was_killed
     assert churn.joined > MEMBERS // 2 + 1
+
+
+def what_is_seen(cluster: LocalCluster, group: str) -> str:
+    """Before the members leave: were records skipped, or does somebody not read what it owns?"""
+    described = cluster.get(f"/api/v1/groups/{group}")
+    lag = cluster.get(f"/api/v1/groups/{group}/lag")
+    if described is None or lag is None:
+        return "nobody answers"
+    behind = [
+        (row["partition"], row["committed_offset"], row["log_end_offset"], row["client_id"])
+        for row in lag.body.get("partitions", [])
+        if row["lag"] != 0
+    ]
+    return f"{described.body.get('state')}; (partition, committed, end, owner): {behind}"
 
 
 def committed_of(admin: AdminClient, group: str) -> list[TopicPartition]:
