@@ -8,6 +8,7 @@ those from seeds are: at most one disk is damaged, always the same one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ DAMAGEABLE = 1
 """The node."""
 
 
+@cache  # Made once for each kind, not once for each draw.
 def faults(kind: str, *, hurt_ms: int) -> st.SearchStrategy[Fault]:
     """Of this kind, healed by `hurt_ms`."""
     steps = hurt_ms // (2 * STEP_MS)
@@ -62,7 +64,7 @@ def schedules(
 ) -> st.SearchStrategy[Schedule]:
     """Up to `most` faults of these kinds on three nodes. The seed of the world is fixed: a seed
     does not shrink."""
-    fault = st.sampled_from(tuple(kinds)).flatmap(lambda kind: faults(kind, hurt_ms=hurt_ms))
+    fault = st.one_of([faults(kind, hurt_ms=hurt_ms) for kind in kinds])
     # A tuple of places, most of them filled: a list would be short most of the time.
     places = st.tuples(*[st.none() | fault for _ in range(most)])
     return places.map(lambda drawn: _schedule([f for f in drawn if f], hurt_ms, seed))

@@ -18,7 +18,7 @@ SEARCH = settings(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_what_is_drawn_is_a_schedule_inside_the_guarantee(schedule: Schedule) -> None:
     schedule.check()
