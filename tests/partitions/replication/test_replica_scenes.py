@@ -836,7 +836,8 @@ def test_a_follower_whose_disk_is_full_asks_less_and_less_often(world: World) ->
     asked: list[float] = []
 
     def count(node_id: int, request: Message, response: Message) -> None:
-        if isinstance(request, FetchRequest) and request.replica_state.replica_id == 3:
+        state = request.replica_state if isinstance(request, FetchRequest) else None
+        if state is not None and state.replica_id == 3:
             asked.append(world.now)
 
     scene.before_answer = count
