@@ -25,7 +25,7 @@ def find_by_timestamp(
             return None
         # Below the entry's offset nothing is as new, so the walk may begin there.
         first = max(segment.time_index.lookup(timestamp_ms).offset, log_start_offset)
-        for batch in segment.walk(segment.offset_index.lookup(first).position):
+        for batch in segment.walk_tested(segment.offset_index.lookup(first).position):
             if batch.header.base_offset >= upper_bound:
                 return None
             if batch.header.max_timestamp < timestamp_ms:
@@ -56,7 +56,7 @@ def _newest_record(segment: Segment, log_start_offset: int, upper_bound: int) ->
     """One by one, where headers promise more than there is: compaction took the newest record, and
     left its batch's header as it was."""
     best: FoundOffset | None = None
-    for batch in segment.walk(segment.offset_index.lookup(log_start_offset).position):
+    for batch in segment.walk_tested(segment.offset_index.lookup(log_start_offset).position):
         if batch.header.base_offset >= upper_bound:
             break
         if best is not None and batch.header.max_timestamp <= best.timestamp_ms:
@@ -92,7 +92,7 @@ def _newest_between(segment: Segment, log_start_offset: int, upper_bound: int) -
     newest, first = known.timestamp_ms, known.offset
     if newest == NO_TIMESTAMP or known.offset < log_start_offset:
         newest, first = NO_TIMESTAMP, log_start_offset
-    for batch in segment.walk(segment.offset_index.lookup(first).position):
+    for batch in segment.walk_tested(segment.offset_index.lookup(first).position):
         if batch.header.next_offset > upper_bound:
             break
         if batch.header.last_offset >= log_start_offset:

@@ -417,9 +417,19 @@ class Segment:
     def _test_before_gap(self, batch: PlacedBatch | None) -> None:
         """Compaction leaves gaps, but a gap may also be a batch that claims to end too early."""
         if batch is not None:
-            end = batch.position + batch.header.size
-            if self.first_reads.untested(batch.position, end):
-                self._read_tested(batch.position, end)
+            self._test(batch)
+
+    def _test(self, batch: PlacedBatch) -> None:
+        end = batch.position + batch.header.size
+        if self.first_reads.untested(batch.position, end):
+            self._read_tested(batch.position, end)
+
+    def walk_tested(self, position: int) -> Iterator[PlacedBatch]:
+        """As `walk`, for those who believe more of a header than where the next one is: it may be
+        an earlier process's, and changed since."""
+        for batch in self.walk(position):
+            self._test(batch)
+            yield batch
 
     def read(
         self, offset: int, *, max_bytes: int, upper_bound: int, at_least_one: bool

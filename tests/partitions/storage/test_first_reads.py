@@ -207,6 +207,17 @@ async def test_lookups_by_time_meet_damage_too() -> None:
     await log.close()
 
 
+async def test_a_changed_time_in_a_header_does_not_hide_a_record_from_lookups_by_time() -> None:
+    disk = new_disk()
+    await stopped_log(disk)
+    inode(disk, files(disk)[0]).data[35] ^= 0x80  # In the first batch's largest timestamp.
+    log = await reopened(disk)
+    with pytest.raises(StorageFailed):
+        log.offset_for_timestamp(NOW_MS)
+    assert log.damage is not None
+    await log.close()
+
+
 async def test_what_this_process_wrote_is_not_tested_again() -> None:
     """The page cache has it, and the checksum was tested when it came."""
     disk = new_disk()
