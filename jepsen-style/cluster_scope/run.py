@@ -154,13 +154,14 @@ class _Run:
         self._await(self._workload.producers_done, "a producer does not end", CLIENTS_END_S)
         self._workload.finish_groups()
         self._await(self._workload.groups_done, "a group does not catch up")
+        self._await(self._settled, "the replicas do not settle")
+        # Bytes that a disk has changed and nobody has read yet come to light now.
+        self._workload.read_replicas(self._replica_ends())
+        self._await(self._workload.replicas_read, "not every replica can be read")
         self._await(self._at_rest, "the replicas do not come to rest")
         self._await(lambda: not self._ledger.left_over(), "deleted partitions stay on disks")
         self._workload.read_everything(self._ends())
         self._await(self._workload.everything_read, "not everything can be read")
-        self._workload.read_replicas(self._replica_ends())
-        self._await(self._workload.replicas_read, "not every replica can be read")
-        self._await(self._at_rest, "the replicas do not come to rest once all was read")
         self._ledger.check_everything()
         for divergence in replica_divergence(self._ledger, self._ends()):
             self._ledger.violation(divergence)
@@ -216,12 +217,20 @@ class _Run:
                 of_nodes.setdefault(node_id, {})[TopicPartition(topic, int(number))] = ends[key]
         return of_nodes
 
-    def _at_rest(self) -> bool:
-        """Every replica knows the whole log committed, and all logs end there."""
+    def _settled(self) -> bool:
+        """Every replica is in sync and knows what its leader knows committed."""
         ends = self._ends()
         return self._whole() and all(
             self._watch.high_watermark(node_id, key) == ends[key]
-            and self._ledger.disks[node_id].end(key) == ends[key]
+            for key, partition in self._ledger.partitions()
+            for node_id in partition.replicas
+        )
+
+    def _at_rest(self) -> bool:
+        """And all logs end there, by the whole batches on their disks."""
+        ends = self._ends()
+        return self._settled() and all(
+            self._ledger.disks[node_id].end(key) == ends[key]
             for key, partition in self._ledger.partitions()
             for node_id in partition.replicas
         )

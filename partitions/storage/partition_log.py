@@ -733,10 +733,10 @@ class PartitionLog:
 
         Nothing is cut: that waits until nobody counts on this replica any more (RULES C1). Where
         only an index had led astray, or the device failed in passing, the same question will be
-        answered the next time.
+        answered the next time. A log that is damaged already may turn out to be so earlier.
         """
         self._try_write()
-        if self.damage is None and found.base_offset in self._bases:
+        if found.base_offset in self._bases:
             number = self._bases.index(found.base_offset)
             segment = self._segments[number]
             try:
@@ -753,15 +753,16 @@ class PartitionLog:
         """Segment `number` ends before the damage; those behind it wait to be removed."""
         segment = self._segments[number]
         offset = segment.next_offset
+        known = self.damage is not None
         self.damage = Damage(segment.log_path, segment.size, offset, self.recovery_point, reason)
         logger.error("%s", self.damage)
-        self._parked = self._bases[number + 1 :]
+        self._parked = [*self._bases[number + 1 :], *self._parked]
         self._use_segments(self._segments[: number + 1])
         self.log_end_offset = self._written_offset = self.recovery_point = offset
         self._notified_offset = min(self._notified_offset, offset)
         self._fail_waiters(StorageFailed(str(self.damage)), above=offset)
         self._scope.spawn(self._note_damage_found(), name=f"damage in {self}")
-        if self.on_damaged is not None:
+        if self.on_damaged is not None and not known:
             self.on_damaged()
 
     async def _note_damage_found(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable
+from itertools import accumulate
 
 import pytest
 from hypothesis import example, given
@@ -138,6 +139,28 @@ async def test_a_log_with_found_damage_is_cut_while_it_is_open() -> None:
     await log.close()
     log = await reopened(disk)
     assert readable(log) == held
+    await log.close()
+
+
+async def test_damage_that_begins_earlier_than_was_seen_at_first_is_cut_all_the_same() -> None:
+    """A block that went astray hit the end of one batch and the header of the next. The start saw
+    the header; where to cut was then looked for behind a batch that is damaged, too, for ever."""
+    disk = new_disk()
+    held = await stopped_log(disk, LogConfig())
+    data = inode(disk, files(disk)[0]).data
+    starts = list(accumulate((len(batch) for batch in held), initial=0))
+    for position in (starts[6] - 1, starts[6] + 16):
+        data[position] ^= 1
+    log = await open_log(disk, LogConfig(), recovery_point=COUNT)
+    assert log.damage is not None
+    assert log.damage.offset == 6
+    with pytest.raises(StorageFailed):
+        await log.truncate_to(log.damage.offset)
+    assert log.damage.offset == 5
+    await log.truncate_to(log.damage.offset)
+    assert log.damage is None
+    assert log.log_end_offset == 5
+    assert readable(log) == held[:5]
     await log.close()
 
 
