@@ -21,19 +21,9 @@ from ...partitions.storage.sync_round import SyncRound
 from ...seam import Fatal
 from ...wire import ErrorCode
 from .group_controls import GROUP_BUGS
+from .replacing import replaced
 
 RETRY_S = 0.02
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, put: Callable[[Any], Any]) -> Iterator[None]:
-    """`put` makes the new function from the old one."""
-    original = owner.__dict__[name]
-    setattr(owner, name, put(original))
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
 
 
 def _truncate_to_high_watermark() -> contextlib.AbstractContextManager[None]:
@@ -55,7 +45,7 @@ def _truncate_to_high_watermark() -> contextlib.AbstractContextManager[None]:
 
         return become_follower
 
-    return _replaced(Partition, "_become_follower", put)
+    return replaced(Partition, "_become_follower", put)
 
 
 def _ack_before_isr() -> contextlib.AbstractContextManager[None]:
@@ -67,7 +57,7 @@ def _ack_before_isr() -> contextlib.AbstractContextManager[None]:
 
         return await_answer
 
-    return _replaced(Partition, "await_answer", put)
+    return replaced(Partition, "await_answer", put)
 
 
 def _hw_from_leader_alone() -> contextlib.AbstractContextManager[None]:
@@ -82,7 +72,7 @@ def _hw_from_leader_alone() -> contextlib.AbstractContextManager[None]:
 
         return advance
 
-    return _replaced(LeaderState, "_advance_high_watermark", put)
+    return replaced(LeaderState, "_advance_high_watermark", put)
 
 
 @contextlib.contextmanager
@@ -108,9 +98,9 @@ def _no_epoch_fencing() -> Iterator[None]:
         return lambda self, fetch_offset, last_fetched_epoch: None
 
     with (
-        _replaced(Partition, "check_epoch", check_epoch),
-        _replaced(Partition, "diverges", diverges),
-        _replaced(apply_leaders, "_refusal", refusal),
+        replaced(Partition, "check_epoch", check_epoch),
+        replaced(Partition, "diverges", diverges),
+        replaced(apply_leaders, "_refusal", refusal),
     ):
         yield
 
@@ -124,7 +114,7 @@ def _isr_shrink_not_persisted() -> contextlib.AbstractContextManager[None]:
 
         return property(maximal_isr)
 
-    return _replaced(LeaderState, "maximal_isr", put)
+    return replaced(LeaderState, "maximal_isr", put)
 
 
 def _fsync_dropped_on_roll() -> contextlib.AbstractContextManager[None]:
@@ -138,7 +128,7 @@ def _fsync_dropped_on_roll() -> contextlib.AbstractContextManager[None]:
 
         return sync
 
-    return _replaced(SyncRound, "sync", put)
+    return replaced(SyncRound, "sync", put)
 
 
 def _same_epoch_after_restart() -> contextlib.AbstractContextManager[None]:
@@ -152,7 +142,7 @@ def _same_epoch_after_restart() -> contextlib.AbstractContextManager[None]:
 
         return take_away
 
-    return _replaced(ImageDraft, "take_away", put)
+    return replaced(ImageDraft, "take_away", put)
 
 
 def _failed_sync_retried() -> contextlib.AbstractContextManager[None]:
@@ -168,7 +158,7 @@ def _failed_sync_retried() -> contextlib.AbstractContextManager[None]:
 
         return carry_out
 
-    return _replaced(GroupCommit, "_carry_out", put)
+    return replaced(GroupCommit, "_carry_out", put)
 
 
 BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {

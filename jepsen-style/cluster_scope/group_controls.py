@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,21 +12,11 @@ from ...groups.log_records import Logged, OffsetRecord
 from ...groups.offsets import GroupOffsets
 from ...groups.offsets_partition import OffsetsPartition
 from ...wire import ErrorCode
+from .replacing import replaced
 
 JUMP = 2
 SPOILT = 4
 """Generations; a group that stays so would never read everything."""
-
-
-@contextlib.contextmanager
-def replaced(owner: Any, name: str, put: Callable[[Any], Any]) -> Iterator[None]:
-    """`put` makes the new function from the old one."""
-    original = owner.__dict__[name]
-    setattr(owner, name, put(original))
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
 
 
 def _everybody_gets_the_first_part() -> contextlib.AbstractContextManager[None]:
