@@ -8,14 +8,11 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
-from .failure import ExitStatus, Failure
 from .library.client import Client
-from .library.errors import ClientError, Unreachable
 from .library.records import Record
+from .library_work import run_to_the_end, topic_for
 from .node_api import NodeApi
 from .terminal import Output, emit, table
-
-PARTITIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +40,14 @@ class Bench:
             "consume": self._consume,
             "e2e": self._end_to_end,
         }
-        try:
-            figures = asyncio.run(self._with_topic(works[what]))
-        except Unreachable as error:
-            raise Failure(str(error), ExitStatus.UNREACHABLE) from error
-        except ClientError as error:
-            raise Failure(str(error)) from error
-        _tell(figures, output)
+        _tell(run_to_the_end(self._with_topic(works[what])), output)
 
     async def _with_topic(self, work: Callable[[Client, str], Awaitable[Figures]]) -> Figures:
-        async with Client(self._url) as client:
-            if self._topic is not None:
-                return await work(client, self._topic)
-            name = f"logboat-bench-{time.time_ns():x}"
-            await client.admin.topics.create(name, partitions=PARTITIONS)
-            try:
-                return await work(client, name)
-            finally:
-                await client.admin.topics.delete(name)
+        async with (
+            Client(self._url) as client,
+            topic_for(client, self._topic, "bench") as topic,
+        ):
+            return await work(client, topic)
 
     async def _produce(self, client: Client, topic: str) -> Figures:
         value = bytes(self._size)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from .failure import ExitStatus, Failure
 from .library.client import Client
 from .library.codecs import Bytes
-from .library.errors import ClientError, Unreachable
 from .library.records import Record
+from .library_work import run_to_the_end
 from .node_api import NodeApi
 from .record_format import RecordFormat
 
@@ -27,12 +25,7 @@ def consume_as_member(
     url: str,
 ) -> None:
     """Raises Failure."""
-    try:
-        asyncio.run(_consume(topics, group, printer, start, count, NodeApi(url).url))
-    except Unreachable as error:
-        raise Failure(str(error), ExitStatus.UNREACHABLE) from error
-    except ClientError as error:
-        raise Failure(str(error)) from error
+    run_to_the_end(_consume(topics, group, printer, start, count, NodeApi(url).url))
 
 
 async def _consume(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from .failure import ExitStatus, Failure
+from .library.ago import ago_ms
 from .node_api import NodeApi, topic_path
 from .record_format import RecordFormat
 
 LOOK_MS = 250
 """How long a node is asked to wait for a record when there are none."""
-
-_AGO = re.compile(r"@-(\d+)(ms|s|m|h|d)")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +116,10 @@ def first_query(offset: str) -> str:
 
 
 def _time_ms(offset: str) -> int:
-    ago = _AGO.fullmatch(offset)
-    if ago is not None:
-        return int(time.time() * 1000) - int(ago[1]) * _UNIT_MS[ago[2]]
     text = offset[1:]
+    moment_ms = ago_ms(text)
+    if moment_ms is not None:
+        return moment_ms
     if text.isdecimal():
         return int(text)
     try:

@@ -6,14 +6,14 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from .failure import ExitStatus, Failure
+from .failure import ExitStatus
 from .library.client import Client
-from .library.errors import ClientError, Unreachable
+from .library.errors import OutcomeUnknown
 from .library.records import RecordMetadata, TopicPartition
+from .library_work import run_to_the_end, topic_for
 from .node_api import NodeApi
 from .terminal import emit, say
 
-PARTITIONS = 6
 READ_SECONDS = 60.0
 
 
@@ -28,6 +28,13 @@ class Ledger:
     def promise(self, value: str, placed: RecordMetadata) -> None:
         place = TopicPartition(placed.topic, placed.partition)
         self.acknowledged.setdefault(place, {})[placed.offset] = value
+
+    def note_failure(self, error: BaseException) -> None:
+        """What may have been written is not what was refused."""
+        if isinstance(error, OutcomeUnknown):
+            self.unknown += 1
+        else:
+            self.refused += 1
 
     @property
     def count(self) -> int:
@@ -51,12 +58,7 @@ class Verdict:
 
 def verify_cluster(url: str, topic: str | None, count: int, size: int) -> ExitStatus:
     """Raises Failure."""
-    try:
-        ledger, verdict = asyncio.run(_verify(NodeApi(url).url, topic, count, size))
-    except Unreachable as error:
-        raise Failure(str(error), ExitStatus.UNREACHABLE) from error
-    except ClientError as error:
-        raise Failure(str(error)) from error
+    ledger, verdict = run_to_the_end(_verify(NodeApi(url).url, topic, count, size))
     if ledger.unknown or ledger.refused:
         say(f"{ledger.refused} records were refused, of {ledger.unknown} nobody knows.")
     emit(
@@ -67,18 +69,11 @@ def verify_cluster(url: str, topic: str | None, count: int, size: int) -> ExitSt
 
 
 async def _verify(url: str, topic: str | None, count: int, size: int) -> tuple[Ledger, Verdict]:
-    async with Client(url) as client:
-        name = topic or f"logboat-verify-{time.time_ns():x}"
-        if topic is None:
-            await client.admin.topics.create(name, partitions=PARTITIONS)
-        try:
-            ledger = Ledger()
-            await _write(client, name, count, size, ledger)
-            found = await _read(client, name, ledger)
-            return ledger, judged(ledger, found)
-        finally:
-            if topic is None:
-                await client.admin.topics.delete(name)
+    async with Client(url) as client, topic_for(client, topic, "verify") as name:
+        ledger = Ledger()
+        await _write(client, name, count, size, ledger)
+        found = await _read(client, name, ledger)
+        return ledger, judged(ledger, found)
 
 
 async def _write(client: Client, topic: str, count: int, size: int, ledger: Ledger) -> None:
@@ -88,10 +83,8 @@ async def _write(client: Client, topic: str, count: int, size: int, ledger: Ledg
         error = done.exception()
         if error is None:
             ledger.promise(value, done.result())
-        elif getattr(error, "retriable", True):
-            ledger.unknown += 1
         else:
-            ledger.refused += 1
+            ledger.note_failure(error)
 
     producer = client.producer()
     for number in range(count):

@@ -21,6 +21,7 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._stopped: asyncio.Event | None = None
 
     def start(self) -> None:
         started = threading.Event()
@@ -32,7 +33,6 @@ class LoopThread:
                 with suppress(asyncio.CancelledError):
                     runner.run(self._until_stopped())
 
-        self._stopped: asyncio.Event | None = None
         self._thread = threading.Thread(target=run, name="logboat client", daemon=True)
         self._thread.start()
         started.wait()

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import re
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from .ago import ago_ms
 from .codecs import Codec, Coded
 from .deadline import Deadline
 from .errors import ClientError, DecodeFailed, Refused
@@ -35,9 +34,6 @@ WAIT_MS = 10_000
 MAX_BYTES = 1 << 20
 OFFSET_OUT_OF_RANGE = 416
 
-_AGO = re.compile(r"-(\d+)(ms|s|m|h|d)")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -57,10 +53,10 @@ def first_query(since: str | int | None) -> dict[str, str]:
         return {}
     if isinstance(since, int):
         return {"timestamp": str(since)}
-    ago = _AGO.fullmatch(since)
-    if ago is None:
+    moment_ms = ago_ms(since)
+    if moment_ms is None:
         raise ValueError(f"{since!r} is neither 'start', 'end', '-5m' nor a time in milliseconds")
-    return {"timestamp": str(int(time.time() * 1000) - int(ago[1]) * _UNIT_MS[ago[2]])}
+    return {"timestamp": str(moment_ms)}
 
 
 def record_of(
@@ -192,12 +188,10 @@ class Tail(Generic[K, V]):
         start, end = document["log_start_offset"], document["high_watermark"]
         expected = start if offset is None else offset
         gap = Gap(place, expected, start if expected < start else end)
-        logger.warning("%s: offset %d is not there, going on at %d", place, *gap_offsets(gap))
+        logger.warning(
+            "%s: offset %d is not there, going on at %d", place, expected, gap.next_offset
+        )
         self.gaps.append(gap)
         if self._on_gap is not None:
             self._on_gap(gap)
         return gap.next_offset
-
-
-def gap_offsets(gap: Gap) -> tuple[int, int]:
-    return gap.expected_offset, gap.next_offset

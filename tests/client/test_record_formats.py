@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from logboat.client.consume_group import document_of
 from logboat.client.consume_records import first_query
 from logboat.client.failure import Failure
+from logboat.client.library.errors import DeadlineExceeded, OutcomeUnknown
 from logboat.client.library.records import Record, TopicPartition
 from logboat.client.produce_lines import LineShape, _parsed
 from logboat.client.record_format import RecordFormat
@@ -97,6 +98,13 @@ def test_a_verdict_counts_what_is_lost_replaced_and_doubled() -> None:
     assert judged(ledger, {place: {0: "a", 1: "b"}}).lost == 1
     assert judged(ledger, {place: {0: "a", 1: "x", 2: "c"}}).replaced == 1
     assert judged(ledger, {place: {0: "a", 1: "b", 2: "c", 5: "a"}}).doubled == 1
+
+
+def test_what_may_have_been_written_does_not_count_as_refused() -> None:
+    ledger = Ledger()
+    ledger.note_failure(OutcomeUnknown("the answer was lost"))
+    ledger.note_failure(DeadlineExceeded("it was never sent"))
+    assert (ledger.unknown, ledger.refused) == (1, 1)
 
 
 def test_files_are_read_line_by_line(tmp_path: Path) -> None:
