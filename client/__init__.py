@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .library.client import Client
-    from .library.codecs import Bytes, Json, Text
-    from .library.consumer import Assigned, Consumer, ConsumerState, Health, Lost, Revoked
-    from .library.errors import (
+    from .sdk.client import Client
+    from .sdk.codecs import Bytes, Json, Text
+    from .sdk.consumer import Assigned, Consumer, ConsumerState, Health, Lost, Revoked
+    from .sdk.errors import (
         ClientError,
         Closed,
         DeadlineExceeded,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
         TopicNotFound,
         Unreachable,
     )
-    from .library.producer import CloseReport, Producer, ProducerStats
-    from .library.records import Record, RecordMetadata, TopicPartition
-    from .library.sync_client import SyncClient
-    from .library.tail import Gap, Tail
+    from .sdk.producer import CloseReport, Producer, ProducerStats
+    from .sdk.records import Record, RecordMetadata, TopicPartition
+    from .sdk.sync_client import SyncClient
+    from .sdk.tail import Gap, Tail
 
 _MODULES = {
     "client": ("Client",),
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".library.{module}", __name__), name)
+    return getattr(import_module(f".sdk.{module}", __name__), name)
 
 
 __all__ = [

@@ -8,10 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
-from .library.client import Client
-from .library.records import Record
-from .library_work import run_to_the_end, topic_for
 from .node_api import NodeApi
+from .sdk.client import Client
+from .sdk.records import Record
+from .sdk_work import run_to_the_end, topic_for
 from .terminal import Output, emit, table
 
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from .library.client import Client
-from .library.codecs import Bytes
-from .library.records import Record
-from .library_work import run_to_the_end
 from .node_api import NodeApi
 from .record_format import RecordFormat
+from .sdk.client import Client
+from .sdk.codecs import Bytes
+from .sdk.records import Record
+from .sdk_work import run_to_the_end
 
 
 def consume_as_member(

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .failure import ExitStatus, Failure
-from .library.ago import ago_ms
 from .node_api import NodeApi, topic_path
 from .record_format import RecordFormat
+from .sdk.ago import ago_ms
 
 LOOK_MS = 250
 """How long a node is asked to wait for a record when there are none."""

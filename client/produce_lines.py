@@ -14,18 +14,18 @@ from typing import Any, BinaryIO, Literal, cast
 import typer
 
 from .failure import ExitStatus, Failure
-from .library.client import Client
-from .library.codecs import Bytes
-from .library.errors import (
+from .node_api import NodeApi
+from .record_format import from_json_line
+from .sdk.client import Client
+from .sdk.codecs import Bytes
+from .sdk.errors import (
     ClientError,
     DeadlineExceeded,
     OutcomeUnknown,
     Unreachable,
 )
-from .library.producer import Producer
-from .library.records import Header, RecordMetadata
-from .node_api import NodeApi
-from .record_format import from_json_line
+from .sdk.producer import Producer
+from .sdk.records import Header, RecordMetadata
 from .terminal import say
 
 READ_BYTES = 1 << 16

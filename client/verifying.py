@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass, field
 
 from .failure import ExitStatus
-from .library.client import Client
-from .library.errors import OutcomeUnknown
-from .library.records import RecordMetadata, TopicPartition
-from .library_work import run_to_the_end, topic_for
 from .node_api import NodeApi
+from .sdk.client import Client
+from .sdk.errors import OutcomeUnknown
+from .sdk.records import RecordMetadata, TopicPartition
+from .sdk_work import run_to_the_end, topic_for
 from .terminal import emit, say
 
 READ_SECONDS = 60.0

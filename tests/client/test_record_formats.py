@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from logboat.client.consume_group import document_of
 from logboat.client.consume_records import first_query
 from logboat.client.failure import Failure
-from logboat.client.library.errors import DeadlineExceeded, OutcomeUnknown
-from logboat.client.library.records import Record, TopicPartition
 from logboat.client.produce_lines import LineShape, _parsed
 from logboat.client.record_format import RecordFormat
+from logboat.client.sdk.errors import DeadlineExceeded, OutcomeUnknown
+from logboat.client.sdk.records import Record, TopicPartition
 from logboat.client.verifying import Ledger, judged
 
 RECORD: dict[str, Any] = {

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logboat.client.library.answers import as_error
-from logboat.client.library.backoff import LONGEST_SECONDS, Backoff
-from logboat.client.library.batches import OVERHEAD_BYTES, Pending, Queue
-from logboat.client.library.deadline import Deadline
-from logboat.client.library.errors import DeadlineExceeded, NotEnoughReplicas, OutcomeUnknown
-from logboat.client.library.nodes import Nodes, urls_of
-from logboat.client.library.room import Room
-from logboat.client.library.tail import first_query
+from logboat.client.sdk.answers import as_error
+from logboat.client.sdk.backoff import LONGEST_SECONDS, Backoff
+from logboat.client.sdk.batches import OVERHEAD_BYTES, Pending, Queue
+from logboat.client.sdk.deadline import Deadline
+from logboat.client.sdk.errors import DeadlineExceeded, NotEnoughReplicas, OutcomeUnknown
+from logboat.client.sdk.nodes import Nodes, urls_of
+from logboat.client.sdk.room import Room
+from logboat.client.sdk.tail import first_query
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.randoms(use_true_random=False))

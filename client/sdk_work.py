@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from .failure import ExitStatus, Failure
-from .library.client import Client
-from .library.errors import ClientError, Unreachable
+from .sdk.client import Client
+from .sdk.errors import ClientError, Unreachable
 
 T = TypeVar("T")
 
