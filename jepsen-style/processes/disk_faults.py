@@ -9,6 +9,7 @@ from contextlib import suppress
 from ...client.cluster.launch import last_words
 from ...testing import LocalCluster
 from ..schedule import Fault
+from .halting import halt
 from .keeper import Keeper
 from .process_faults import Do, Heal, Missed
 from .tracing import Tracer, failing, killing, slow
@@ -62,7 +63,10 @@ class DiskFaults:
     async def _cut(self, fault: Fault, node_id: int) -> None:
         disk = self._disk(node_id)
         async with self._alone_on[node_id]:
-            # The device goes first: what the process does in its last moment reaches it no more.
+            # Whoever loses its power says nothing afterwards. A process that went on would: Linux
+            # lets an fdatasync that races with the shutdown return success for what it dropped.
+            if self._cluster.is_running(node_id):
+                await halt(self._cluster.pid(node_id))
             await asyncio.to_thread(disk.cut_power)
             self._keeper.kill(fault, [node_id])
             if self._cluster.is_running(node_id):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from random import Random
 
 from .frames import Conversation, Piece, pieces
@@ -50,6 +50,7 @@ class Proxy:
         self._between_nodes = between_nodes
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
+        self._closed = False
         self.lost_frames = 0
         self.torn_frames = 0
 
@@ -60,21 +61,36 @@ class Proxy:
         return host, port
 
     async def close(self) -> None:
+        self._closed = True
         if self._server is not None:
-            self._server.close()
-        tasks = list(self._connections)
-        for task in tasks:
+            await self._accept_no_more(self._server)
+        connections = dict(self._connections)
+        for task in connections:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*connections, return_exceptions=True)
+        # A task that was cancelled before its first step has run nothing, its end neither.
+        for writers in connections.values():
+            _abort(writers)
+
+    async def _accept_no_more(self, server: asyncio.Server) -> None:
+        """A connection that asyncio has accepted and not handed over yet must find the server open
+        (Python 3.11 drops it unclosed otherwise): no new ones first, then a turn for those."""
+        for listener in server.sockets:
+            server.get_loop().remove_reader(listener.fileno())
+        await asyncio.sleep(0)
+        server.close()
 
     def reset(self) -> None:
         """End every connection at once, whatever is under way."""
         for writers in self._connections.values():
-            for writer in writers:
-                writer.transport.abort()
+            _abort(writers)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers = [writer]
+        if self._closed:
+            # It was on its way through the loop when the listener closed.
+            _abort(writers)
+            return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writers))
         self._connections[task] = writers
         task.add_done_callback(lambda ended: self._connections.pop(ended, None))
@@ -102,8 +118,7 @@ class Proxy:
         except* (OSError, EOFError, Broken):
             pass
         finally:
-            for writer in writers:
-                writer.transport.abort()
+            _abort(writers)
 
     async def _flow(
         self, source: AsyncIterator[Piece], target: asyncio.StreamWriter, link: Link
@@ -162,3 +177,8 @@ class Proxy:
         if not silently:
             raise Broken
         return True
+
+
+def _abort(writers: Sequence[asyncio.StreamWriter]) -> None:
+    for writer in writers:
+        writer.transport.abort()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from random import Random
 from uuid import UUID
 
@@ -237,3 +238,21 @@ def test_the_proxy_reads_who_dials_from_the_hello_of_the_real_handshake() -> Non
     assert hello is not None
     framed = len(hello).to_bytes(4, "big") + hello
     assert dialer_of(framed[:HELLO_BYTES]) == party(7)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_that_was_just_accepted_ends_with_the_proxy(turns: int) -> None:
+    """However far the loop has come with it when the proxy is closed."""
+
+    async def test() -> None:
+        proxy = Proxy(Links(), 1, ("127.0.0.1", 1), Random(1))
+        with socket.create_connection(await proxy.start(), PATIENCE) as dialer:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await proxy.close()
+            for _ in range(6):
+                await asyncio.sleep(0)
+            with suppress(ConnectionResetError):
+                assert dialer.recv(1) == b""
+
+    run(test)
