@@ -295,6 +295,14 @@ class LeaderFetcher:
         earliest = await self._earliest_offset(followed)
         partition = followed.partition
         if earliest is None or earliest <= partition.log.log_end_offset:
+            # Either end is damaged in a way that opening a log does not see: nothing is cut for it.
+            logger.warning(
+                "%s: node %d cannot tell where a log that ends at %d in epoch %d differs",
+                partition,
+                self._leader_id,
+                partition.log.log_end_offset,
+                partition.log.epochs.latest_epoch,
+            )
             self._put_off(followed)
             return
         logger.warning(

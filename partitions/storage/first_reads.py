@@ -7,7 +7,8 @@ first finds out: every batch is tested before it leaves this process, once in it
 
 The checksum does not cover the first 21 bytes of a batch. Its length is known to be right when
 another batch, or the end, follows it; its offset and leader epoch when they fit between the
-neighbours', which leaves an epoch that was changed in a log's last batch as the one thing not seen.
+neighbours'; a log's last batch is held against `leader-epoch-checkpoint` when it is opened
+(`lineage`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ A walk that ends *below* the recovery point is another matter: bytes that were o
 changed. Nothing is cut then; the damage is reported and the replica must leave the ISR first.
 
 `leader-epoch-checkpoint` is brought up to date from batch headers (C6): the file may lag behind the
-batches, or be ahead of a log that was cut.
+batches, or be ahead of a log that was cut; `lineage` says what happens when they disagree.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from .epoch_cache import FILE_NAME as EPOCHS_FILE
 from .epoch_cache import EpochCache
 from .errors import BatchDamaged
 from .index_table import IndexDamaged
+from .lineage import HeaderLineage, Liar, agrees
 from .log_config import LogConfig
 from .open_files import OpenFiles
 from .producer_recovery import snapshot_offsets, snapshot_path, walk
@@ -237,8 +238,8 @@ class _Recovery:
                 segment.first_reads.foreign_size = position + header.size
             else:
                 slice_bytes += len(data)
-            if header.partition_leader_epoch > self._epochs.latest_epoch:
-                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            if header.last_offset >= self._recovery_point:
+                self._note_epoch(header)
             segment.note(header.last_offset, header.size, header.max_timestamp)
             slice_batches += 1
             if slice_bytes >= SLICE_BYTES or slice_batches >= SLICE_BATCHES:
@@ -349,6 +350,11 @@ class _Recovery:
         self._epochs.changes = 0
         return True
 
+    def _note_epoch(self, header: BatchHeader) -> None:
+        """Of a batch that was not synced, for which the file need not know it."""
+        if header.partition_leader_epoch > self._epochs.latest_epoch:
+            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+
     async def _finish_epochs(self) -> None:
         """Make the cache say what the headers say; from all headers where the file does not reach
         back to the start (it was unusable, or a moved start did not survive and the file did)."""
@@ -356,14 +362,47 @@ class _Recovery:
         first = next(iter(self._epochs.entries), None)
         if self._end_offset > start_offset and (first is None or first.start_offset > start_offset):
             self._epochs_known = False
-        if not self._epochs_known:
-            self._epochs.clear()
-            async for _, batch in walk(self._segments, self._segments[0].base_offset):
-                header = batch.header
-                if header.partition_leader_epoch > self._epochs.latest_epoch:
-                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+        if self._thorough or not self._epochs_known or not await self._file_agrees():
+            await self._take_epochs_from_headers(start_offset)
         self._epochs.truncate_from_end(self._end_offset)
         self._epochs.truncate_from_start(start_offset)
+
+    async def _file_agrees(self) -> bool:
+        if await agrees(self._epochs, self._segments):
+            return True
+        logger.error(
+            "%s/%s and the batches do not tell the same epochs: all headers are read",
+            self._directory,
+            EPOCHS_FILE,
+        )
+        return False
+
+    async def _take_epochs_from_headers(self, start_offset: int) -> None:
+        told = self._epochs if self._epochs_known else None
+        lineage = HeaderLineage(told, self._recovery_point)
+        numbers = {segment.base_offset: number for number, segment in enumerate(self._segments)}
+        async for segment, batch in walk(self._segments, start_offset):
+            lineage.take(numbers[segment.base_offset], batch)
+        liar = lineage.liar()
+        if liar is not None:
+            await self._end_before(liar)
+        self._epochs_known &= self._epochs.entries == lineage.epochs.entries
+        self._epochs = lineage.epochs
+
+    async def _end_before(self, liar: Liar) -> None:
+        """As if the walk that opened the log had met it."""
+        if not self._thorough:
+            await note_damage_found(self._disk, self._directory)
+        later = [segment.base_offset for segment in self._segments[liar.segment + 1 :]]
+        del self._segments[liar.segment + 1 :]
+        segment = self._segments[-1]
+        size = segment.size
+        segment.end_at(liar.position)
+        self._on_fault(segment, size, liar.reason)
+        if self._damage is not None:
+            self._parked = [*later, *self._parked]
+        else:
+            self._cut_before(later)
 
     # Making it durable.
 
