@@ -1,17 +1,21 @@
 """The clients whose histories are judged: asyncio only, and no line shared with `wire`.
 
 Were the codec shared, a mistake in it would be made on both sides and never show. It speaks the
-last versions before the flexible ones, which is little to write and what old clients speak, too.
+last versions before the flexible ones, which is little to write and what old clients speak, too;
+only what the consumer protocol of groups needs is flexible.
 `connection` frames requests, `requests` and `batches` know the bytes, `cluster` finds leaders and
 tells *did not happen* from *may have happened*, `producer` and `consumer` do the work and write the
-history; `group_member` shares partitions with others; `churn` makes and deletes topics;
-`replica_reader` looks at what nobody else has read.
+history; `group_member` shares partitions with others by the classic protocol, `consumer_member` by
+the consumer protocol, and `ownership` is what either does with its own; `churn` makes and deletes
+topics; `replica_reader` looks at what nobody else has read.
 """
 
 from .churn import ChurnedTopic
 from .cluster import ClusterClient
 from .consumer import Consumer
-from .group_member import Group, GroupMember
+from .consumer_member import ConsumerMember
+from .coordinated import Coordinated, Group, Member
+from .group_member import GroupMember
 from .journal import Journal, Witness
 from .producer import Producer
 from .replica_reader import read_replicas
@@ -21,9 +25,12 @@ __all__ = [
     "ChurnedTopic",
     "ClusterClient",
     "Consumer",
+    "ConsumerMember",
+    "Coordinated",
     "Group",
     "GroupMember",
     "Journal",
+    "Member",
     "Producer",
     "TopicPartition",
     "Witness",

@@ -44,8 +44,16 @@ class ClusterClient:
             connection.close()
         self._connections.clear()
 
-    async def ask(self, node_id: int, api: Api, body: Writer, *, within: float = ASK_S) -> Reader:
-        """Raises NotAsked or NoAnswer."""
+    async def ask(
+        self,
+        node_id: int,
+        api: Api,
+        body: Writer,
+        *,
+        within: float = ASK_S,
+        version: int | None = None,
+    ) -> Reader:
+        """`version`: another one than usual. Raises NotAsked or NoAnswer."""
         connection = self._connections.pop(node_id, None)
         try:
             async with asyncio.timeout(within):
@@ -54,7 +62,7 @@ class ClusterClient:
                         connection = await Connection.open(*self._addresses[node_id])
                     except OSError as error:
                         raise NotAsked(str(error)) from error
-                answer = await connection.ask(api, body)
+                answer = await connection.ask(api, body, version)
         except TimeoutError as error:
             if connection is None:
                 raise NotAsked("no connection in time") from error

@@ -92,7 +92,7 @@ def sync_group_response(reader: Reader) -> tuple[int, tuple[TopicPartition, ...]
 
 def _assignment(partitions: Iterable[TopicPartition]) -> bytes:
     writer = Writer().int16(0)
-    writer.array(_by_topic(partitions).items(), _topic_of_numbers)
+    writer.array(by_topic(partitions).items(), _topic_of_numbers)
     return bytes(writer.int32(-1).data)
 
 
@@ -136,7 +136,7 @@ def offset_commit_response(reader: Reader) -> dict[TopicPartition, int]:
 
 
 def offset_fetch_request(group: str, partitions: Iterable[TopicPartition]) -> Writer:
-    return Writer().string(group).array(_by_topic(partitions).items(), _topic_of_numbers)
+    return Writer().string(group).array(by_topic(partitions).items(), _topic_of_numbers)
 
 
 def offset_fetch_response(reader: Reader) -> tuple[int, dict[TopicPartition, int]]:
@@ -161,7 +161,7 @@ def offset_fetch_response(reader: Reader) -> tuple[int, dict[TopicPartition, int
     return next((error for error in errors if error), 0), offsets
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     by_topic: dict[str, list[int]] = {}
     for partition in partitions:
         by_topic.setdefault(partition.topic, []).append(partition.partition)

@@ -1,4 +1,4 @@
-"""Kafka's non-flexible field types, by the protocol guide."""
+"""Kafka's field types, by the protocol guide; the compact ones are those of flexible versions."""
 
 from __future__ import annotations
 
@@ -60,6 +60,39 @@ class Writer:
             write(self, item)
         return self
 
+    # Flexible versions (KIP-482)
+
+    def uvarint(self, value: int) -> Writer:
+        while value >= 0x80:
+            self.data.append(value & 0x7F | 0x80)
+            value >>= 7
+        self.data.append(value)
+        return self
+
+    def compact_string(self, text: str | None) -> Writer:
+        if text is None:
+            return self.uvarint(0)
+        encoded = text.encode()
+        self.uvarint(len(encoded) + 1)
+        self.data += encoded
+        return self
+
+    def compact_array(
+        self, items: Iterable[T] | None, write: Callable[[Writer, T], object]
+    ) -> Writer:
+        """None is null, which often means "as before"."""
+        if items is None:
+            return self.uvarint(0)
+        known = list(items)
+        self.uvarint(len(known) + 1)
+        for item in known:
+            write(self, item)
+        return self
+
+    def no_tags(self) -> Writer:
+        """The end of every structure."""
+        return self.uvarint(0)
+
 
 class Reader:
     """Takes fields off the front. Raises Malformed where they end too early."""
@@ -106,3 +139,28 @@ class Reader:
 
     def array(self, read: Callable[[Reader], T]) -> list[T]:
         return [read(self) for _ in range(max(0, self.int32()))]
+
+    # Flexible versions (KIP-482)
+
+    def uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.int8() & 0xFF
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def compact_string(self) -> str | None:
+        length = self.uvarint() - 1
+        return None if length < 0 else self.raw(length).decode()
+
+    def compact_array(self, read: Callable[[Reader], T]) -> list[T]:
+        """Empty for null, too."""
+        return [read(self) for _ in range(max(0, self.uvarint() - 1))]
+
+    def tags(self) -> None:
+        """Whatever optional fields the end of a structure has; none of them is needed."""
+        for _ in range(self.uvarint()):
+            self.uvarint()
+            self.raw(self.uvarint())

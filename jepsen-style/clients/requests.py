@@ -1,4 +1,6 @@
-"""The few requests that the clients make, each in its last version without flexible fields."""
+"""The few requests that the clients make, each in its last version without flexible fields; what
+members of the consumer protocol say (KIP-848) has no such version, see `consumer_group_requests`.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,7 @@ class Api(IntEnum):
     INIT_PRODUCER_ID = 22
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
+    CONSUMER_GROUP_HEARTBEAT = 68
 
 
 VERSIONS: Mapping[Api, int] = {
@@ -45,7 +48,15 @@ VERSIONS: Mapping[Api, int] = {
     Api.INIT_PRODUCER_ID: 1,
     Api.ELECT_LEADERS: 1,
     Api.INCREMENTAL_ALTER_CONFIGS: 0,
+    Api.CONSUMER_GROUP_HEARTBEAT: 1,
 }
+
+FLEXIBLE: Mapping[Api, int] = {
+    Api.OFFSET_COMMIT: 8,
+    Api.OFFSET_FETCH: 6,
+    Api.CONSUMER_GROUP_HEARTBEAT: 0,
+}
+"""The first version with flexible fields, of those that are asked in one."""
 
 ERRORS: Mapping[int, str] = {
     -1: "UNKNOWN_SERVER_ERROR",
@@ -80,6 +91,8 @@ ERRORS: Mapping[int, str] = {
     75: "UNKNOWN_LEADER_EPOCH",
     78: "OFFSET_NOT_AVAILABLE",
     79: "MEMBER_ID_REQUIRED",
+    110: "FENCED_MEMBER_EPOCH",
+    113: "STALE_MEMBER_EPOCH",
 }
 """Names of the error codes that these requests may be answered with."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from ...groups.classic_group import ClassicGroup
+from ...groups.consumer.group import ConsumerGroup
 from ...groups.log_records import Logged, OffsetRecord
 from ...groups.offsets import GroupOffsets
 from ...groups.offsets_partition import OffsetsPartition
@@ -69,10 +71,41 @@ def _committed_offsets_jump() -> contextlib.AbstractContextManager[None]:
     return replaced(GroupOffsets, "get", put)
 
 
+def _partitions_are_given_before_they_are_free() -> contextlib.AbstractContextManager[None]:
+    """By the consumer protocol: nobody waits for who has yet to give something up (KIP-848)."""
+
+    def put(_: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda *_, **__: False
+
+    return replaced(ConsumerGroup, "held_by_another", put)
+
+
+@contextlib.contextmanager
+def _any_epoch_commits() -> Iterator[None]:
+    """By the consumer protocol: nobody looks at who commits, member or not."""
+
+    def check(_: Callable[..., ErrorCode]) -> Callable[..., ErrorCode]:
+        return lambda *_, **__: ErrorCode.NONE
+
+    def held(original: Callable[..., bool]) -> Callable[..., bool]:
+        def held_by_another(self: ConsumerGroup, member_id: str, pair: tuple[UUID, int]) -> bool:
+            return member_id in self.members and original(self, member_id, pair)
+
+        return held_by_another
+
+    with (
+        replaced(ConsumerGroup, "check_commit", check),
+        replaced(ConsumerGroup, "held_by_another", held),
+    ):
+        yield
+
+
 GROUP_BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "two-owners": _everybody_gets_the_first_part,
     "take-over-forgets-commits": _take_over_forgets_commits,
     "any-generation-commits": _any_generation_commits,
     "committed-offsets-jump": _committed_offsets_jump,
+    "given-before-it-is-free": _partitions_are_given_before_they_are_free,
+    "any-epoch-commits": _any_epoch_commits,
 }
 """By name."""

@@ -10,7 +10,16 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from ..clients import ClusterClient, GroupMember, Journal, TopicPartition, requests
+from ..clients import (
+    ClusterClient,
+    ConsumerMember,
+    Coordinated,
+    GroupMember,
+    Journal,
+    Member,
+    TopicPartition,
+    requests,
+)
 from ..clients import Group as MemberOf
 from ..clients import group_requests as groups
 from ..clients.cluster import RETRY_S, NoAnswer, NotAsked
@@ -34,13 +43,14 @@ class GroupWork:
         spawn: Spawn,
         seed: int,
     ) -> None:
-        self.members: list[GroupMember] = []
+        self.members: list[Member] = []
         self._group = MemberOf(
             chosen.name,
             chosen.topic,
             tuple(partitions),
             session_timeout_s=chosen.session_timeout_ms / 1000,
             life_s=chosen.life_ms / 1000,
+            consumer_protocol=chosen.consumer_protocol,
         )
         self._count = chosen.members
         self._journal = journal
@@ -60,7 +70,8 @@ class GroupWork:
     def _member(self, number: int) -> Work:
         async def belong(client: ClusterClient) -> None:
             dice = stream(self._seed, f"member:{self._group.name}:{number}")
-            member = GroupMember(self._group, client, self._journal, dice)
+            kind = ConsumerMember if self._group.consumer_protocol else GroupMember
+            member: Member = kind(self._group, client, self._journal, dice)
             self.members.append(member)
             await member.run()
 
@@ -92,10 +103,19 @@ class GroupWork:
         ends = {one.key: await self._end(client, one) for one in self._group.partitions}
         while any(self._committed()[key] < end for key, end in ends.items()):  # noqa: ASYNC110
             await asyncio.sleep(RETRY_S)
-        self._journal.observe("observer", "group-done", {"group": self._group.name, "ends": ends})
+        for name, keys in self._names().items():
+            told = {"group": name, "ends": {key: ends[key] for key in keys}}
+            self._journal.observe("observer", "group-done", told)
         for member in self.members:
             member.stopping = True
         await self._read_committed(client)
+
+    def _names(self) -> dict[str, list[str]]:
+        """By the name that the history has for them: keys."""
+        names: dict[str, list[str]] = {}
+        for one in self._group.partitions:
+            names.setdefault(self._group.called(one), []).append(one.key)
+        return names
 
     async def _end(self, client: ClusterClient, partition: TopicPartition) -> int:
         body = requests.list_offsets_request(partition, LATEST)
@@ -113,11 +133,11 @@ class GroupWork:
     async def _read_committed(self, client: ClusterClient) -> None:
         """By nobody: there is no member whose commit could confirm it, and no fault any more."""
         group = self._group
-        nobody = GroupMember(group, client, self._journal, stream(self._seed, "nobody"))
+        nobody = Coordinated(group, client, self._journal)
         body = groups.offset_fetch_request(group.name, group.partitions)
         while True:
             process = self._journal.process()
-            asked = [["committed", group.name, one.key] for one in group.partitions]
+            asked = [["committed", group.called(one), one.key] for one in group.partitions]
             self._journal.ask(process, "committed", asked)
             try:
                 answer = await nobody.ask(Api.OFFSET_FETCH, body)
@@ -128,8 +148,8 @@ class GroupWork:
                 await asyncio.sleep(RETRY_S)
                 continue
             told = [
-                ["committed", group.name, one.key, offsets[one] if offsets[one] >= 0 else None]
-                for one in group.partitions
+                [*micro, offsets[one] if offsets[one] >= 0 else None]
+                for micro, one in zip(asked, group.partitions, strict=True)
             ]
             self._journal.answer(process, Outcome.OK, told)
             return

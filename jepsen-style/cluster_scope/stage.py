@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..schedule import Fault, Phase, Target
+from ..schedule import Fault, Phase, Target, nodes_of
 from ..simulation import Host, World
 from ..simulation.cluster import Cluster
 from .watched import Watch
@@ -26,6 +26,8 @@ class Stage:
     world: World
     cluster: Cluster
     watch: Watch
+    coordinators: Sequence[Target] = ()
+    """Of the groups that there are."""
 
     @property
     def node_ids(self) -> Sequence[int]:
@@ -48,9 +50,11 @@ class Stage:
         return Phase.WHOLE if whole else Phase.CATCHING_UP
 
     def role(self, target: Target) -> str:
-        """For a node that was named by its number: what it is now."""
+        """For a node that was named by its number: what it is now, the rarest first."""
         if target.role != "node":
             return target.role
+        if any(target.number in nodes_of(one, self) for one in self.coordinators):
+            return "coordinator"
         if target.number == self.controller():
             return "controller"
         leads = any(

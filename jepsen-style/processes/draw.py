@@ -13,13 +13,17 @@ from random import Random
 
 from ..schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 from ..schedule.kinds import Option
+from ..schedule.schedule import PROTOCOLS
 from ..simulation.dice import stream
 
 TOPIC = "orders"
 PASSING = "passing"
 """Topics that come and go while records are appended elsewhere."""
 PARTITIONS = 2
-GROUP = "readers"
+GROUPS = tuple(
+    Group(f"{protocol}-readers", TOPIC, session_timeout_ms=2_000, life_ms=5_000, protocol=protocol)
+    for protocol in PROTOCOLS
+)
 MODES = ("synced", "page-cache")
 
 FIRST_FAULT_MS = 500
@@ -128,11 +132,11 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
             Churn(Topic(PASSING, 1, 3, configs), idempotent=True, alter=TOPIC),
             Churn(Topic(f"plain-{PASSING}", 2, 3, configs), idempotent=False),
         ),
-        groups=(Group(GROUP, TOPIC, members=3, session_timeout_ms=2_000, life_ms=5_000),),
+        groups=GROUPS,
         faults=_faults(dice, hurt_ms, synced=mode == "synced", root=root),
         settings={
             "replica.lag.time.max.ms": "1500",
-            "group.min.session.timeout.ms": "1000",
+            **{name: value for group in GROUPS for name, value in group.settings.items()},
             "offsets.topic.num.partitions": "4",
         },
         hurt_ms=hurt_ms,
@@ -169,6 +173,6 @@ def _target(dice: Random, role: str) -> Target:
     if role in ("controller", "all"):
         return Target(role)
     if role == "coordinator":
-        return Target(role, group=GROUP)
+        return Target(role, group=dice.choice(GROUPS).name)
     number = dice.randrange(2) if role == "follower" else 0
     return Target(role, TOPIC, dice.randrange(PARTITIONS), number)

@@ -19,8 +19,8 @@ from ..simulation.dice import stream
 from .coverage import Cell, Phase
 from .kinds import KINDS, Option
 from .options import draw_options
-from .quests import quests
-from .schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
+from .quests import COORDINATOR, has_group, quests
+from .schedule import PROTOCOLS, Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 
 HURT_MS = 26_000
 FIRST_FAULT_MS = 800
@@ -30,6 +30,7 @@ QUIET_MS = 1_800
 TOPIC = "orders"
 CACHED_TOPIC = "clicks"
 GROUP = "readers"
+COORDINATOR_OF_GROUP = Target(COORDINATOR, group=GROUP)
 
 PASSING_TOPIC = "passing"
 """Of the topics that come and go."""
@@ -38,42 +39,34 @@ WELL_AGAIN_MS = 2_500
 """After the last heal the cluster is probably whole."""
 
 
-GROUP_SETTINGS = {"group.min.session.timeout.ms": "500"}
-AT_COORDINATOR = frozenset(
-    {"kill", "pause", "stall", "restart", "isolate", "clients-cut", "reset", "delay", "reorder"}
-)
-"""Kinds that take nothing from a disk, so they may strike whoever coordinates."""
-
-
 def generate(seed: int, *, nodes: int = 3) -> Schedule:
     """The schedule of `seed`. Needs three nodes or more."""
-    return _with_group(_without_group(seed, nodes), stream(seed, "groups"))
+    drawn = _without_group(seed, nodes)
+    return _with_group(drawn, stream(seed, "groups")) if has_group(seed) else drawn
 
 
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:
-    """A third of the seeds have one, and then some faults meant for leaders strike its coordinator.
-    By dice of its own: all else in a seed's schedule is the same with and without.
-    """
-    if dice.random() > 1 / 3:
-        return schedule
+    """Some faults meant for leaders strike its coordinator. By dice of its own."""
     group = Group(
         GROUP,
         schedule.topics[0].name,
         members=dice.choice((2, 3)),
         session_timeout_ms=dice.choice((800, 2_000)),
         life_ms=dice.choice((3_000, 8_000)),
+        protocol=dice.choice(PROTOCOLS),
     )
     faults = tuple(
-        replace(fault, target=Target("coordinator", group=GROUP))
-        if fault.kind in AT_COORDINATOR and fault.target.role == "leader" and dice.random() < 0.4
+        replace(fault, target=COORDINATOR_OF_GROUP)
+        if fault.target.role == "leader" and dice.random() < 0.4
         else fault
         for fault in schedule.faults
     )
-    settings = {**schedule.settings, **GROUP_SETTINGS}
+    settings = {**schedule.settings, **group.settings}
     return replace(schedule, groups=(group,), faults=faults, settings=settings)
 
 
 def _without_group(seed: int, nodes: int) -> Schedule:
+    """All else; quests of seeds that have a group are aimed at its coordinator already."""
     dice = stream(seed, "schedule")
     replication_factor = 3 if nodes < 5 else dice.choice((3, 5))
     min_isr = 2 if replication_factor == 3 else 3
@@ -347,7 +340,7 @@ class _Faults:
             return Target("leader", topic.name, (partition + 1) % topic.partitions)
         if role == "follower":
             return Target("follower", topic.name, partition, 1)
-        return Target(role)
+        return COORDINATOR_OF_GROUP if role == COORDINATOR else Target(role)
 
 
 _STROKES: Mapping[Stroke, int] = {

@@ -13,6 +13,9 @@ from .kinds import KINDS, Option
 FORMAT = 1
 """Of the document; another number is refused."""
 
+CLASSIC, CONSUMER = PROTOCOLS = ("classic", "consumer")
+"""By which the members of a group talk to its coordinator."""
+
 ROLES = ("leader", "follower", "controller", "coordinator", "node", "all")
 
 
@@ -82,6 +85,25 @@ class Group:
     session_timeout_ms: int = 1_500
     life_ms: int = 6_000
     """How long a member stays, on the average."""
+    protocol: str = CLASSIC
+    """Or CONSUMER (KIP-848), where the session is a setting of the nodes, see `settings`."""
+
+    @property
+    def consumer_protocol(self) -> bool:
+        return self.protocol == CONSUMER
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What every node has to be told for its sessions to be as short."""
+        if not self.consumer_protocol:
+            return {"group.min.session.timeout.ms": str(min(500, self.session_timeout_ms))}
+        session, beat = f"{self.session_timeout_ms}", f"{self.session_timeout_ms // 4}"
+        return {
+            "group.consumer.min.session.timeout.ms": session,
+            "group.consumer.session.timeout.ms": session,
+            "group.consumer.min.heartbeat.interval.ms": beat,
+            "group.consumer.heartbeat.interval.ms": beat,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +194,10 @@ class Schedule:
         for topic in named:
             if topic not in partitions:
                 raise ScheduleError(f"clients of a topic {topic!r} that is not made")
+        groups = [group.name for group in self.groups]
+        for group in self.groups:
+            if group.protocol not in PROTOCOLS:
+                raise ScheduleError(f"there is no protocol {group.protocol!r} of groups")
         for fault in self.faults:
             kind = KINDS.get(fault.kind)
             if kind is None:
@@ -185,6 +211,8 @@ class Schedule:
                 0 <= target.partition < partitions.get(target.topic, 0)
             ):
                 raise ScheduleError(f"{target.topic}-{target.partition} is not made")
+            if target.role == "coordinator" and target.group not in groups:
+                raise ScheduleError(f"there is no group {target.group!r} to have a coordinator")
             if target.role == "node" and not 1 <= target.number <= self.nodes:
                 raise ScheduleError(f"there is no node {target.number}")
 

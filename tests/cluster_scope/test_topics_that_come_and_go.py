@@ -42,7 +42,15 @@ class OneNode(ClusterClient):
         self.silent_once = False
         """The next deletion is carried out and not answered."""
 
-    async def ask(self, node_id: int, api: Api, body: Writer, *, within: float = 2.0) -> Reader:
+    async def ask(
+        self,
+        node_id: int,
+        api: Api,
+        body: Writer,
+        *,
+        within: float = 2.0,
+        version: int | None = None,
+    ) -> Reader:
         await asyncio.sleep(0)
         request = Reader(bytes(body.data))
         return Reader(bytes(_ANSWERS[api](self, request).data))
