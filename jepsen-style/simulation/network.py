@@ -275,6 +275,7 @@ class Network:
         self.endpoints.clear()
         self._servers.clear()
         self._links.clear()
+        self.on_send = None
 
 
 class _Dial:

@@ -89,7 +89,8 @@ class World:
 
     def __enter__(self) -> Self:
         self._collecting = gc.isenabled()
-        gc.collect(0)
+        # What the universe before this one still held at its end has left the youngest generation.
+        gc.collect(1)
         gc.disable()
         return self
 
@@ -322,6 +323,8 @@ class World:
         self.network.close()
         self._heap.clear()
         self.hosts.clear()
+        # By now the universe is old: what only it holds would live until a full collection.
+        self.on_turn = self.on_host_ended = None
         gc.collect(0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -417,3 +418,29 @@ def test_cancelled_timers_do_not_fill_the_heap() -> None:
         task = host.start(main)
         world.run_until(task.done, within=60)
         assert len(world._heap) < 1000
+
+
+class Watcher:
+    """Holds on to a universe that holds on to it, as every scope's watch does."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        world.on_turn = self.on_turn
+        world.on_host_ended = lambda host, error: self.on_turn(host)
+        world.network.on_send = lambda endpoint, data: self is not None
+
+    def on_turn(self, host: Host) -> None:
+        pass
+
+
+def ended_universe() -> weakref.ref[Watcher]:
+    with World(1) as world:
+        return weakref.ref(Watcher(world))
+
+
+def test_what_a_universe_held_goes_when_the_next_one_begins() -> None:
+    """Without a full garbage collection, for which hundreds of seeds would otherwise wait."""
+    with World(0):
+        watcher = ended_universe()
+    with World(2):
+        assert watcher() is None
