@@ -9,14 +9,15 @@ CPU seconds of the nodes stand beside each rate, for a machine that others use t
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
+import selectors
 import socket
+import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from figures import Figure, machine, table, tell
@@ -93,66 +94,122 @@ def count_applied(connection: socket.socket) -> int:
 # Tails
 
 
+SO_TIMESTAMPNS = 35
+"""Linux: each `recvmsg` says when the kernel received the last of its bytes. Python has no name for
+it."""
+
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Delays:
+    """Milliseconds, one for each reader of each record."""
+
+    events: list[float]
+    """From before the request of a record until the kernel had its event."""
+    own: list[float]
+    """From there until this program read it; not in `events`, and no affair of the nodes."""
+
+
 class Readers:
-    """Server-sent events of one topic, many readers on one loop; each notes how old records were
-    when they came. The value of a record is the monotonic time at which it was sent."""
+    """Server-sent events of one topic, many readers side by side.
+
+    When an event came is the kernel's word, so that this program's own slowness does not count as
+    the nodes'. The value of a record is the time at which it was sent.
+    """
 
     def __init__(self) -> None:
-        self.delays_ms: list[float] = []
+        self.delays = Delays([], [])
         self.opened = 0
-        self.tasks: list[asyncio.Task[None]] = []
+        self._selector = selectors.DefaultSelector()
 
-    async def read(self, host: str, port: int) -> None:
-        reader, writer = await asyncio.open_connection(host, port)
-        writer.write(
+    def open(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        connection = socket.create_connection((host, int(port)))
+        connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        connection.sendall(
             f"GET /api/v1/topics/{TOPIC}/tail HTTP/1.1\r\nHost: {host}:{port}\r\n"
             "Accept: text/event-stream\r\n\r\n".encode()
         )
+        self._selector.register(connection, selectors.EVENT_READ, bytearray())
+
+    def watch(self, connection: socket.socket) -> None:
+        """`read_until` returns when there is something to read here, too."""
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def read_until(self, due: float) -> bool:
+        """What comes until then (monotonic time); True as soon as the watched connection has
+        something."""
+        while True:
+            for key, _ in self._selector.select(max(0.0, due - time.monotonic())):
+                if key.data is None:
+                    return True
+                assert isinstance(key.fileobj, socket.socket)
+                self._take(key.fileobj, key.data)
+            if time.monotonic() >= due:
+                return False
+
+    def _take(self, connection: socket.socket, left: bytearray) -> None:
+        data, ancillary, _, _ = connection.recvmsg(1 << 16, 64)
+        assert data, "a node closed a tail"
+        ((_, _, stamp),) = ancillary
+        seconds, nanoseconds = struct.unpack("qq", stamp)
+        came = seconds * 10**9 + nanoseconds
+        now = time.time_ns()
+        left += data
+        *lines, rest = left.split(b"\n")
+        left[:] = rest
         mark = b'"value":"'
-        while line := await reader.readline():
+        for line in lines:
             if line.startswith(b"event: open"):
                 self.opened += 1
-            at = line.find(mark)
-            if at >= 0:
-                sent = float(line[at + len(mark) :].partition(b'"')[0])
-                self.delays_ms.append((time.monotonic() - sent) * 1_000)
+            elif (at := line.find(mark)) >= 0:
+                sent = int(line[at + len(mark) :].partition(b'"')[0])
+                self.delays.events.append((came - sent) / 1e6)
+                self.delays.own.append((now - came) / 1e6)
+
+    def close(self) -> None:
+        """The nodes hear of it: a tail that stays open is served on."""
+        for key in list(self._selector.get_map().values()):
+            assert isinstance(key.fileobj, socket.socket)
+            key.fileobj.close()
+        self._selector.close()
 
 
-async def events(
-    cluster: LocalCluster, readers: int, records: int, interval_s: float
-) -> list[float]:
-    """Delays in milliseconds from before the request of a record to its event, for each reader;
-    every reader of every record is waited for."""
+def events(cluster: LocalCluster, readers: int, records: int, interval_s: float) -> Delays:
+    """Records one after the other, each when the one before is acknowledged and `interval_s` after
+    it was sent at the earliest; every reader of every record is waited for."""
     leader = cluster.leader_of(TOPIC, 0)
     others = [n for n in cluster.node_ids if n != leader] or [leader]
     everyone = Readers()
-    for number in range(readers):
-        host, _, port = cluster.node(others[number % len(others)]).http.rpartition(":")
-        everyone.tasks.append(asyncio.create_task(everyone.read(host, int(port))))
-    async with asyncio.timeout(60):
-        while everyone.opened < readers:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
     host, _, port = cluster.node(leader).http.rpartition(":")
-    answers, writer = await asyncio.open_connection(host, int(port))
-    for _ in range(records):
-        body = b'{"records":[{"value":"%.6f"}]}' % time.monotonic()
-        writer.write(
-            f"POST /api/v1/topics/{TOPIC}/records HTTP/1.1\r\nHost: {host}:{port}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-            + body
-        )
-        head = await answers.readuntil(b"\r\n\r\n")
-        assert b" 200 " in head, head
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
-        await answers.readexactly(length)
-        await asyncio.sleep(interval_s)
-    async with asyncio.timeout(60):
-        while len(everyone.delays_ms) < readers * records:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-    for task in everyone.tasks:
-        task.cancel()
-    await asyncio.wait(everyone.tasks)
-    return everyone.delays_ms
+    with closing(everyone), socket.create_connection((host, int(port))) as producer:
+        for number in range(readers):
+            everyone.open(cluster.node(others[number % len(others)]).http)
+        _until(lambda: everyone.opened == readers, everyone)
+        everyone.watch(producer)
+        for _ in range(records):
+            due = time.monotonic() + interval_s
+            body = b'{"records":[{"value":"%d"}]}' % time.time_ns()
+            producer.sendall(
+                f"POST /api/v1/topics/{TOPIC}/records HTTP/1.1\r\nHost: {host}:{port}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+                + body
+            )
+            assert everyone.read_until(time.monotonic() + PATIENCE_S), "no answer to a record"
+            answer = producer.recv(1 << 16)
+            assert b" 200 " in answer.partition(b"\r\n")[0], answer
+            assert answer.endswith(b"}\n"), "an answer came in pieces"
+            everyone.read_until(due)
+        _until(lambda: len(everyone.delays.events) == readers * records, everyone)
+    return everyone.delays
+
+
+def _until(done: Callable[[], bool], everyone: Readers) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < end, "not all events came"
+        everyone.read_until(time.monotonic() + 0.05)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -185,16 +242,24 @@ def main() -> int:
                 cpu_figure.values.append(rate.node_cpu_s_per_million)
     soon = Figure("record to event, 10 readers, p99", "ms", "50 ms")
     many = Figure("record to event, 500 readers, p99", "ms", "none")
+    own = Figure("reading it here, 10 readers, p99, not in these", "ms", "")
+    own_many = Figure("reading it here, 500 readers, p99, not in these", "ms", "")
     with cluster_with_topic(3) as cluster:
-        asyncio.run(events(cluster, 1, 20, 0.01))
+        events(cluster, 1, 100, 0.01)
         for _ in range(arguments.rounds):
-            soon.values.append(percentile(asyncio.run(events(cluster, 10, 300, 0.01)), 0.99))
-            many.values.append(percentile(asyncio.run(events(cluster, 500, 30, 0.2)), 0.99))
+            for readers, records, interval_s, figure, own_figure in (
+                (10, 300, 0.01, soon, own),
+                (500, 30, 0.2, many, own_many),
+            ):
+                delays = events(cluster, readers, records, interval_s)
+                figure.values.append(percentile(delays.events, 0.99))
+                own_figure.values.append(percentile(delays.own, 0.99))
     text = (
         f"Machine: {machine()}. Client and nodes share it. `benchmarks/http_api.py`, "
         f"{arguments.records:,} records of 100 bytes over one connection, {arguments.rounds} "
-        "rounds. Events: acks=all on 3 nodes, readers at the two that do not lead.\n\n"
-        + table([one, one_cpu, three, three_cpu, soon, many])
+        "rounds. Events: acks=all on 3 nodes, readers at the two that do not lead; from before the "
+        "request until the reader's kernel has the event.\n\n"
+        + table([one, one_cpu, three, three_cpu, soon, many, own, own_many])
     )
     tell("HTTP", text, write=arguments.write)
     return 0
