@@ -47,6 +47,13 @@ def up(
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; it goes on running.")
     ] = False,
+    with_faults: Annotated[
+        bool,
+        typer.Option(
+            "--with-faults",
+            help="Let nodes be cut off, slowed and paused over /api/v1/faults; for tests only.",
+        ),
+    ] = False,
     output: As = Output.TABLE,
 ) -> None:
     """Start a cluster, or the one that the folder already holds.
@@ -57,7 +64,18 @@ def up(
     from .up import up as bring_up
 
     refuse_both(data_dir, ephemeral)
-    status = bring_up(UpOptions(nodes, voters, data_dir, ephemeral, any_port, detach, output))
+    status = bring_up(
+        UpOptions(
+            nodes,
+            voters,
+            data_dir,
+            ephemeral,
+            any_port=any_port,
+            detach=detach,
+            with_faults=with_faults,
+            output=output,
+        )
+    )
     raise typer.Exit(int(status))
 
 

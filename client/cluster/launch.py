@@ -96,6 +96,7 @@ def _plan(
     *,
     any_port: bool,
     ephemeral: bool,
+    with_faults: bool = False,
 ) -> tuple[ClusterState, list[int]]:
     """The cluster as it will be, and which of its nodes are to be started."""
     state = existing_cluster(folder, nodes, voters)
@@ -108,6 +109,7 @@ def _plan(
         raise Failure(f"the cluster in {folder.path} is running; `logboat cluster down` ends it")
     state = replace(
         state,
+        with_faults=with_faults,
         nodes=tuple(replace(node, pid=running.get(node.node_id)) for node in state.nodes),
     )
     return with_usable_ports(state, to_start, any_port), to_start
@@ -126,18 +128,27 @@ def bring_up(
     any_port: bool,
     voters: int | None = None,
     ephemeral: bool = False,
+    with_faults: bool = False,
     ready_seconds: float = READY_SECONDS,
     settings: Mapping[str, Value] | None = None,
 ) -> RunningCluster:
     """Start every node that does not run yet; return when the cluster is ready.
 
-    `settings` go into the config of nodes that are new.
+    `settings` go into the config of nodes that are new. `with_faults` holds for the nodes that are
+    started, here and singly later, until the next `up`.
 
     The caller holds the folder's lock. Raises Failure with one sentence, and then nothing runs
     that was started here. A restart keeps cluster id, node ids and ports.
     """
     for attempt in range(PORT_ATTEMPTS):
-        state, to_start = _plan(folder, nodes, voters, any_port=any_port, ephemeral=ephemeral)
+        state, to_start = _plan(
+            folder,
+            nodes,
+            voters,
+            any_port=any_port,
+            ephemeral=ephemeral,
+            with_faults=with_faults,
+        )
         write_files(folder, state, settings)
         cluster = RunningCluster(folder, state)
         try:
@@ -160,7 +171,7 @@ def start_one(
 ) -> subprocess.Popen[bytes]:
     """Start one node of an existing cluster again, without waiting for it."""
     state = load_state(folder)
-    child = start_node(folder, node_id, around)
+    child = start_node(folder, node_id, around, with_faults=state.with_faults)
     save_state(folder, state.with_pid(node_id, child.pid))
     return child
 
@@ -198,7 +209,7 @@ def last_words(folder: ClusterFolder, node_id: int) -> str:
 
 def _start(cluster: RunningCluster, node_ids: list[int]) -> None:
     for node_id in node_ids:
-        child = start_node(cluster.folder, node_id)
+        child = start_node(cluster.folder, node_id, with_faults=cluster.state.with_faults)
         cluster.children[node_id] = child
         cluster.state = cluster.state.with_pid(node_id, child.pid)
     save_state(cluster.folder, cluster.state)

@@ -29,10 +29,16 @@ NOTHING_AROUND = Around()
 
 
 def start_node(
-    folder: ClusterFolder, node_id: int, around: Around = NOTHING_AROUND
+    folder: ClusterFolder,
+    node_id: int,
+    around: Around = NOTHING_AROUND,
+    *,
+    with_faults: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start the node of that id; it inherits the environment and writes into its log file."""
     node = [sys.executable, "-m", "logboat.node", "--config", folder.node_config(node_id)]
+    if with_faults:
+        node.append("--with-faults")
     with open(folder.node_log(node_id), "ab") as log:
         return subprocess.Popen(
             [*around.command, *node],

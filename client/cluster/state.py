@@ -43,6 +43,8 @@ class ClusterState:
     nodes: tuple[NodeState, ...]
     ephemeral: bool = False
     """The folder goes away when the cluster goes down."""
+    with_faults: bool = False
+    """As the last `up` said: nodes that are started let themselves be cut off and paused."""
 
     def node(self, node_id: int) -> NodeState:
         for node in self.nodes:
@@ -96,6 +98,7 @@ def _encode(state: ClusterState) -> dict[str, Any]:
         "version": FORMAT_VERSION,
         "cluster_id": state.cluster_id,
         "ephemeral": state.ephemeral,
+        "with_faults": state.with_faults,
         "nodes": [
             {
                 "id": node.node_id,
@@ -127,4 +130,10 @@ def _decode(document: dict[str, Any]) -> ClusterState:
     )
     if not nodes:
         raise ValueError("it names no node")
-    return ClusterState(str(document["cluster_id"]), nodes, bool(document["ephemeral"]))
+    return ClusterState(
+        str(document["cluster_id"]),
+        nodes,
+        bool(document["ephemeral"]),
+        # Absent in files of earlier versions.
+        bool(document.get("with_faults", False)),
+    )

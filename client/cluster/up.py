@@ -27,6 +27,7 @@ class UpOptions:
     ephemeral: bool
     any_port: bool
     detach: bool
+    with_faults: bool = False
     output: Output = Output.TABLE
 
 
@@ -64,6 +65,7 @@ def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> Ex
                 voters=options.voters,
                 any_port=options.any_port,
                 ephemeral=options.ephemeral,
+                with_faults=options.with_faults,
             )
         _announce(cluster, options)
         return ExitStatus.GOOD if options.detach else supervise(cluster, stops)

@@ -59,7 +59,9 @@ def _switches(request: web.Request) -> FaultSwitches:
     switches = request.app[NODE].fault_switches()
     if switches is None:
         raise ApiError(
-            403, "this node was started without faults", hint="set faults.enable, or --with-faults"
+            403,
+            "this node was started without faults",
+            hint="start it with --with-faults, as `logboat cluster up --with-faults` does",
         )
     return switches
 

@@ -1,7 +1,7 @@
 """Stands in for a node process where only starting, asking and stopping matter.
 
-Run as `python fake_node.py logboat.node --config PATH`. A file `behaviour` beside the config makes
-it misbehave: `die` (ends at once), `unready`, `deaf` (ignores SIGTERM).
+Run as `python fake_node.py logboat.node [--with-faults] --config PATH`. A file `behaviour` beside
+the config makes it misbehave: `die` (ends at once), `unready`, `deaf` (ignores SIGTERM).
 """
 
 import json
@@ -24,6 +24,8 @@ def _flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
 
 def main() -> None:
     config = sys.argv[-1]
+    if "--with-faults" in sys.argv:
+        print("fake node: with faults", flush=True)
     with open(config, "rb") as file:
         settings = _flat(tomllib.load(file))
     behaviour_file = os.path.join(os.path.dirname(config), "behaviour")

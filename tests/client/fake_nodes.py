@@ -24,12 +24,18 @@ def fake_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start_fake(
-        folder: ClusterFolder, node_id: int, around: Around = NOTHING_AROUND
+        folder: ClusterFolder,
+        node_id: int,
+        around: Around = NOTHING_AROUND,
+        *,
+        with_faults: bool = False,
     ) -> subprocess.Popen[bytes]:
-        command = [*around.command, sys.executable, str(FAKE_NODE), "logboat.node", "--config"]
+        command = [*around.command, sys.executable, str(FAKE_NODE), "logboat.node"]
+        if with_faults:
+            command.append("--with-faults")
         with open(folder.node_log(node_id), "ab") as log:
             child = subprocess.Popen(
-                [*command, folder.node_config(node_id)],
+                [*command, "--config", folder.node_config(node_id)],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **around.environment},

@@ -47,6 +47,25 @@ def test_up_status_down_purge(folder: ClusterFolder) -> None:
     assert not os.path.exists(folder.path)
 
 
+def test_faults_are_for_the_nodes_that_an_up_with_faults_starts(folder: ClusterFolder) -> None:
+    where = ("--data-dir", folder.path)
+
+    def started_with_faults() -> int:
+        return Path(folder.node_log(1)).read_text().count("with faults")
+
+    assert logboat("up", "--nodes", "1", "--any-port", "--detach", *where).exit_code == 0
+    logboat("down", *where)
+    assert started_with_faults() == 0
+    assert logboat("up", "--any-port", "--detach", "--with-faults", *where).exit_code == 0
+    assert started_with_faults() == 1
+    assert logboat("node", "restart", "1", *where).exit_code == 0
+    assert started_with_faults() == 2, "a single node comes back as its cluster is"
+    logboat("down", *where)
+    assert logboat("up", "--any-port", "--detach", *where).exit_code == 0
+    assert started_with_faults() == 2, "nothing of it is left in the node's configuration"
+    assert logboat("down", *where).exit_code == 0
+
+
 def test_the_table_is_for_people(folder: ClusterFolder) -> None:
     where = ("--data-dir", folder.path)
     logboat("up", "--nodes", "1", "--any-port", "--detach", *where)
