@@ -19,7 +19,7 @@ from ..raftlog import (
     Credential,
     accept_factory,
 )
-from ..seam import Buffer, OnFatal, TaskScope
+from ..seam import Buffer, OnFatal, TaskScope, accept_no_more
 from ..wire import DecodeError, Message
 from .addresses import Address
 from .caller import Caller
@@ -87,7 +87,7 @@ class InternodeListener:
     async def close(self) -> None:
         self._closing = True
         if self._server is not None:
-            self._server.close()
+            await accept_no_more(self._server)
         if self._acceptor is not None:
             self._acceptor.close()
         for connection in list(self._connections):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from ..metadata.listeners import CLIENT_LISTENER
-from ..seam import OnFatal, TaskScope
+from ..seam import OnFatal, TaskScope, accept_no_more
 from .addresses import Address
 from .budget import RequestBudget
 from .caller import Caller
@@ -108,13 +108,10 @@ class ClientListener:
     def connection_count(self) -> int:
         return len(self._connections)
 
-    def stop_accepting(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
     async def close(self) -> None:
         """End every connection and every request."""
-        self.stop_accepting()
+        if self._server is not None:
+            await accept_no_more(self._server)
         for connection in list(self._connections):
             connection.close()
         await self.tasks.close()

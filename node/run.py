@@ -215,6 +215,8 @@ class Node:
     async def _end(self) -> None:
         self.loop_lag.stop()
         await self._tasks.close()
+        if self._http_placeholder is not None:
+            self._http_placeholder.close()
         await self.internode.close()
         if self._started:
             for client in self._controller_clients:

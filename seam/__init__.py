@@ -33,6 +33,7 @@ __all__ = [
     "SyncFailed",
     "SystemClock",
     "TaskScope",
+    "accept_no_more",
     "frozen",
     "offload",
     "read_file",

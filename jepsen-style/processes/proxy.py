@@ -8,6 +8,7 @@ import struct
 from collections.abc import AsyncIterator, Sequence
 from random import Random
 
+from ...seam import accept_no_more
 from .frames import Conversation, Piece, pieces
 from .links import CLIENTS, Link, Links, Party, party
 
@@ -63,7 +64,7 @@ class Proxy:
     async def close(self) -> None:
         self._closed = True
         if self._server is not None:
-            await self._accept_no_more(self._server)
+            await accept_no_more(self._server)
         connections = dict(self._connections)
         for task in connections:
             task.cancel()
@@ -71,14 +72,6 @@ class Proxy:
         # A task that was cancelled before its first step has run nothing, its end neither.
         for writers in connections.values():
             _abort(writers)
-
-    async def _accept_no_more(self, server: asyncio.Server) -> None:
-        """A connection that asyncio has accepted and not handed over yet must find the server open
-        (Python 3.11 drops it unclosed otherwise): no new ones first, then a turn for those."""
-        for listener in server.sockets:
-            server.get_loop().remove_reader(listener.fileno())
-        await asyncio.sleep(0)
-        server.close()
 
     def reset(self) -> None:
         """End every connection at once, whatever is under way."""

@@ -8,6 +8,7 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from ...seam import accept_no_more
 from . import operations, tail
 from .admission import Admission
 from .bodies import max_body_bytes
@@ -102,7 +103,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         if self._listener is not None:
-            self._listener.close()
+            await accept_no_more(self._listener)
         await self._runner.cleanup()
 
     def _connection(self) -> asyncio.Protocol:
