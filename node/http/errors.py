@@ -198,6 +198,10 @@ def answer_lost(node_id: int, *, writes: bool) -> ApiError:
     )
 
 
+def node_stopping(hint: str) -> ApiError:
+    return ApiError(503, "this node is stopping", error_code=50302, retriable=True, hint=hint)
+
+
 def no_controller() -> ApiError:
     return ApiError(
         503,

@@ -3,6 +3,7 @@ nothing at all (`{"a":1}{"a":2}`)."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -114,6 +115,7 @@ class RequestObjects(RequestLines):
                 yield block
                 if self._ended:
                     return
+                await asyncio.sleep(0)
             if splitter.problem is not None:
                 raise splitter.problem
         if splitter.unfinished and not self._ended:

@@ -34,7 +34,12 @@ class OpenResponse:
             }
         )
 
+    @property
+    def started(self) -> bool:
+        return self.response.prepared
+
     async def start(self) -> None:
+        """The status and the headers leave; nothing more happens when they have."""
         await self.response.prepare(self._request)
 
     async def send(self, piece: bytes) -> None:

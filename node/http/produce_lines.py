@@ -12,24 +12,21 @@ verdict before it were not taken. After a broken connection they may have been w
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import cast
 
 from aiohttp import web
 
 from ...metadata.image import TopicImage
-from .bodies import max_body_bytes, worked
+from .answered_stream import AnsweredStream
 from .errors import ApiError
-from .keys import ADMISSION, LEADERS, LEASE, NODE, OPEN, RNG
+from .keys import NODE, RNG
 from .open_response import OpenResponse
 from .partitioner import Partitioner
-from .ports import HttpNode
-from .record_stream import Chunk, Part, RecordStream
+from .record_stream import Chunk, Part
 from .records_in import LineItem, LineParser, RecordEncodings, RecordIn, RecordsIn
 from .request_lines import RequestLines
 from .verdicts import batch_verdict, error_verdict, json_line, verdict_lines
-from .writing import Batch, Outcome, partition_of, send
+from .writing import partition_of
 
 NDJSON_TYPE = "application/x-ndjson"
 
@@ -37,58 +34,17 @@ NDJSON_TYPE = "application/x-ndjson"
 async def produce_lines(
     request: web.Request, topic: TopicImage, acks: int, encodings: RecordEncodings
 ) -> web.StreamResponse:
-    node, leaders, admission = request.app[NODE], request.app[LEADERS], request.app[ADMISSION]
-    max_batch = max_batch_bytes(node, topic)
-    lines = RequestLines(
-        request,
-        max_line_bytes=max_body_bytes(node.max_message_bytes),
-        block_bytes=max_batch // 2,
-    )
     answer = OpenResponse(request, NDJSON_TYPE)
-
-    async def write(batch: Batch) -> Outcome:
-        return (await send(node, leaders, topic, [batch], acks))[batch.partition]
-
-    with admission.stream(request[LEASE]), request.app[OPEN].entered(lines.end):
+    stream = AnsweredStream(request, topic, acks, answer)
+    lines = stream.blocks(RequestLines)
+    with stream.open(lines):
         await answer.start()
         with answer.to_the_end():
-            async with asyncio.TaskGroup() as tasks:
-                stream = RecordStream(
-                    write, admission.stream_bytes, tasks, max_batch_bytes=max_batch
-                )
-                try:
-                    reading = tasks.create_task(_read(request, topic, lines, stream, encodings))
-                    async for chunk in stream.decided():
-                        await answer.send(await worked(chunk.size, partial(rendered, chunk)))
-                    why = await reading
-                    if why is None and request.app[OPEN].stopping:
-                        why = _stopping()
-                    if why is not None:
-                        await answer.send(json_line({"ended": True, **why.document()}))
-                    await answer.finish()
-                finally:
-                    stream.close()
+            chunks = _Chunks(request, topic, encodings)
+            if (why := await stream.run(lines, chunks.of, rendered)) is not None:
+                await answer.send(json_line({"ended": True, **why.document()}))
+            await answer.finish()
     return answer.response
-
-
-async def _read(
-    request: web.Request,
-    topic: TopicImage,
-    lines: RequestLines,
-    stream: RecordStream,
-    encodings: RecordEncodings,
-) -> ApiError | None:
-    """Why the rest of the request is not read; None when all of it was."""
-    chunks = _Chunks(request, topic, encodings)
-    try:
-        async for block in lines.blocks():
-            for chunk in await worked(sum(map(len, block)), partial(chunks.of, block)):
-                await stream.add(chunk)
-    except ApiError as error:
-        return error
-    finally:
-        stream.end()
-    return None
 
 
 class _Chunks:
@@ -162,19 +118,3 @@ def rendered(chunk: Chunk) -> bytes:
 def _lines(part: Part) -> list[bytes]:
     assert part.outcome is not None
     return list(verdict_lines(part.outcome, part.partition, part.first, part.records))
-
-
-def max_batch_bytes(node: HttpNode, topic: TopicImage) -> int:
-    """What the topic takes as one batch."""
-    own = topic.configs.get("max.message.bytes")
-    return node.max_message_bytes if own is None else int(own)
-
-
-def _stopping() -> ApiError:
-    return ApiError(
-        503,
-        "this node is stopping",
-        error_code=50302,
-        retriable=True,
-        hint="send the lines that have no verdict to another node",
-    )

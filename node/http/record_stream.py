@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
 
 from ...seam import offload
 from .admission import Room
@@ -96,11 +97,13 @@ class Chunk:
         self.count += 1
 
 
+SomeChunk = TypeVar("SomeChunk", bound=Chunk)
+
 Write = Callable[[Batch], Awaitable[Outcome]]
 """Brings one batch to its leader; answers in bounded time."""
 
 
-class RecordStream:
+class RecordStream(Generic[SomeChunk]):
     """One open request. Only for use within the task group that it is given."""
 
     def __init__(
@@ -112,14 +115,14 @@ class RecordStream:
         self._batch_bytes = min(BATCH_BYTES, max_batch_bytes // 2)
         self._lanes: dict[int, deque[Part]] = {}
         """Partition -> what waits behind the batch under way; only of lanes with one."""
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[SomeChunk] = deque()
         """Not yet answered, in order."""
         self._in_flight = 0
         self._ended = False
         self._changed: asyncio.Future[None] | None = None
         self._has_room: asyncio.Future[None] | None = None
 
-    async def add(self, chunk: Chunk) -> None:
+    async def add(self, chunk: SomeChunk) -> None:
         """Returns when the next chunk may come."""
         await self._room.take(chunk.size)
         self._in_flight += chunk.size
@@ -143,7 +146,7 @@ class RecordStream:
         self._room.give_back(self._in_flight)
         self._in_flight = 0
 
-    async def decided(self) -> AsyncIterator[Chunk]:
+    async def decided(self) -> AsyncIterator[SomeChunk]:
         """The chunks in order, each as soon as it and all before it are decided. One is in flight
         until the next is asked for."""
         while True:
@@ -156,7 +159,7 @@ class RecordStream:
             yield chunk
             self._leave(chunk)
 
-    def _leave(self, chunk: Chunk) -> None:
+    def _leave(self, chunk: SomeChunk) -> None:
         self._in_flight -= chunk.size
         self._room.give_back(chunk.size)
         if self._has_room is not None and not self._has_room.done():

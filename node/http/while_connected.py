@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from .errors import ApiError
+from .errors import node_stopping
 from .keys import OPEN
 
 LOOK_S = 0.25
@@ -37,19 +37,9 @@ async def while_connected(request: web.Request, work: Coroutine[Any, Any, Result
                 if not task.done() and is_gone(request):
                     return None
         if task.cancelled() and opened.stopping:
-            raise _stopping()
+            raise node_stopping("ask another node")
         return task.result()
     finally:
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
-
-
-def _stopping() -> ApiError:
-    return ApiError(
-        503,
-        "this node is stopping",
-        error_code=50302,
-        retriable=True,
-        hint="ask another node",
-    )

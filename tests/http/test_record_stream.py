@@ -57,7 +57,7 @@ def chunk_of(places: Sequence[tuple[int, bytes]], size: int = 10) -> Chunk:
 async def test_reading_stops_while_answers_are_not_taken() -> None:
     log, room = Log(), Room(1 << 30)
     async with asyncio.TaskGroup() as tasks:
-        stream = RecordStream(log.write, room, tasks, max_batch_bytes=1 << 20)
+        stream = RecordStream[Chunk](log.write, room, tasks, max_batch_bytes=1 << 20)
         added = 0
 
         async def add() -> None:
@@ -81,7 +81,7 @@ async def test_reading_stops_while_answers_are_not_taken() -> None:
 async def test_what_waits_behind_a_batch_is_the_next_one() -> None:
     log = Log(held=True)
     async with asyncio.TaskGroup() as tasks:
-        stream = RecordStream(log.write, Room(1 << 30), tasks, max_batch_bytes=1 << 20)
+        stream = RecordStream[Chunk](log.write, Room(1 << 30), tasks, max_batch_bytes=1 << 20)
         await stream.add(chunk_of([(0, b"first")] * 10))
         while not log.under_way:  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -98,7 +98,7 @@ async def test_what_waits_behind_a_batch_is_the_next_one() -> None:
 async def test_a_batch_is_bounded_in_records_and_bytes() -> None:
     log = Log(held=True)
     async with asyncio.TaskGroup() as tasks:
-        stream = RecordStream(log.write, Room(1 << 30), tasks, max_batch_bytes=2_000)
+        stream = RecordStream[Chunk](log.write, Room(1 << 30), tasks, max_batch_bytes=2_000)
         for _ in range(5):
             await stream.add(chunk_of([(0, b"v")] * 2, size=400))
         for _ in range(5):
@@ -144,7 +144,7 @@ def test_every_record_has_one_verdict_that_is_true(
         log.errors = {partition: ApiError(503, "no") for partition in failing}
         taken: list[Chunk] = []
         async with asyncio.TaskGroup() as tasks:
-            stream = RecordStream(log.write, Room(50), tasks, max_batch_bytes=1 << 20)
+            stream = RecordStream[Chunk](log.write, Room(50), tasks, max_batch_bytes=1 << 20)
 
             async def add() -> None:
                 for number, places in enumerate(chunks):
@@ -189,7 +189,7 @@ async def test_a_failing_writer_ends_the_stream_and_gives_its_room_back() -> Non
 
     async def run() -> None:
         async with asyncio.TaskGroup() as tasks:
-            stream = RecordStream(fails, room, tasks, max_batch_bytes=1 << 20)
+            stream = RecordStream[Chunk](fails, room, tasks, max_batch_bytes=1 << 20)
             try:
                 await stream.add(chunk_of([(0, b"v")]))
                 async for _ in stream.decided():

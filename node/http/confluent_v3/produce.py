@@ -10,7 +10,6 @@ connection those may have been written.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -18,17 +17,17 @@ import orjson
 from aiohttp import web
 
 from ....metadata.image import TopicImage
-from ..bodies import body_size_bound, max_body_bytes, worked
+from ..answered_stream import AnsweredStream
+from ..bodies import body_size_bound
 from ..errors import ApiError
 from ..guards import json_response
 from ..json_objects import RequestObjects
-from ..keys import ADMISSION, LEADERS, LEASE, OPEN, RNG
+from ..keys import ADMISSION, LEADERS, NODE, RNG
 from ..media import JSON_TYPE, content_type, require_accept
 from ..open_response import OpenResponse
 from ..partitioner import Partitioner
-from ..produce_lines import max_batch_bytes
-from ..record_stream import Chunk, RecordStream
-from ..writing import Batch, Outcome, assigned, encoded, partition_of, send
+from ..record_stream import Chunk
+from ..writing import assigned, encoded, partition_of, send
 from .records import TypedRecord, parse_record, receipt, record_of, refusal
 from .resources import Document, Resources, object_in_body
 
@@ -43,70 +42,20 @@ async def produce(request: web.Request) -> web.StreamResponse:
     topic = resources.topic(request)
     _require_json(request)
     require_accept(request, JSON_TYPE)
-    node, leaders, admission = resources.node, request.app[LEADERS], request.app[ADMISSION]
-    max_batch = max_batch_bytes(node, topic)
-    objects = RequestObjects(
-        request,
-        max_line_bytes=max_body_bytes(node.max_message_bytes),
-        block_bytes=max_batch // 2,
-    )
     answer = OpenResponse(request, JSON_TYPE)
+    stream = AnsweredStream(request, topic, ACKS_ALL, answer)
+    objects = stream.blocks(RequestObjects)
+    chunks = _Chunks(request, topic)
     render = partial(_rendered, resources.cluster_id, topic)
-    started = False
-    why: ApiError | None = None
-
-    async def write(batch: Batch) -> Outcome:
-        return (await send(node, leaders, topic, [batch], ACKS_ALL))[batch.partition]
-
-    with (
-        admission.stream(request[LEASE]),
-        request.app[OPEN].entered(objects.end),
-        answer.to_the_end(),
-    ):
-        async with asyncio.TaskGroup() as tasks:
-            stream = RecordStream(write, admission.stream_bytes, tasks, max_batch_bytes=max_batch)
-            try:
-                reading = tasks.create_task(_read(request, topic, objects, stream))
-                async for chunk in stream.decided():
-                    assert isinstance(chunk, _TypedChunk)
-                    if not started:
-                        await answer.start()
-                        started = True
-                    await answer.send(await worked(chunk.size, partial(render, chunk)))
-                why = await reading
-                if why is None and request.app[OPEN].stopping:
-                    why = _stopping()
-                if started:
-                    if why is not None:
-                        await answer.send(orjson.dumps(refusal(why)) + b"\n")
-                    await answer.finish()
-            finally:
-                stream.close()
-    if not started:
+    with stream.open(objects), answer.to_the_end():
+        why = await stream.run(objects, chunks.of, render)
+        if answer.started:
+            if why is not None:
+                await answer.send(orjson.dumps(refusal(why)) + b"\n")
+            await answer.finish()
+    if not answer.started:
         raise why or ApiError(400, "there are no records in the body")
     return answer.response
-
-
-async def _read(
-    request: web.Request, topic: TopicImage, objects: RequestObjects, stream: RecordStream
-) -> ApiError | None:
-    """Why the rest of the request is not read; None when all of it was."""
-    resources = Resources(request)
-    partitioner = Partitioner.of(topic, request.app[RNG])
-    try:
-        async for block in objects.blocks():
-            now_ms = resources.node.now_ms()
-            partitioner.turn()
-            chunk = await worked(
-                sum(map(len, block)), partial(_chunk_of, block, topic, partitioner, now_ms)
-            )
-            await stream.add(chunk)
-            await asyncio.sleep(0)
-    except ApiError as error:
-        return error
-    finally:
-        stream.end()
-    return None
 
 
 class _TypedChunk(Chunk):
@@ -120,21 +69,29 @@ class _TypedChunk(Chunk):
         """By position; None: refused."""
 
 
-def _chunk_of(
-    block: list[bytes], topic: TopicImage, partitioner: Partitioner, now_ms: int
-) -> _TypedChunk:
-    chunk = _TypedChunk(sum(map(len, block)))
-    for text in block:
-        try:
-            typed = parse_record(text, now_ms)
-            partition = partition_of(topic, typed.record, partitioner)
-        except ApiError as error:
-            chunk.refuse(error)
-            chunk.typed.append(None)
-        else:
-            chunk.add(typed.record, partition)
-            chunk.typed.append(typed)
-    return chunk
+class _Chunks:
+    """Objects of one request to chunks."""
+
+    def __init__(self, request: web.Request, topic: TopicImage) -> None:
+        self._node = request.app[NODE]
+        self._topic = topic
+        self._partitioner = Partitioner.of(topic, request.app[RNG])
+
+    def of(self, block: list[bytes]) -> list[_TypedChunk]:
+        now_ms = self._node.now_ms()
+        self._partitioner.turn()
+        chunk = _TypedChunk(sum(map(len, block)))
+        for text in block:
+            try:
+                typed = parse_record(text, now_ms)
+                partition = partition_of(self._topic, typed.record, self._partitioner)
+            except ApiError as error:
+                chunk.refuse(error)
+                chunk.typed.append(None)
+            else:
+                chunk.add(typed.record, partition)
+                chunk.typed.append(typed)
+        return [chunk]
 
 
 def _rendered(cluster_id: str, topic: TopicImage, chunk: _TypedChunk) -> bytes:
@@ -212,13 +169,3 @@ def _bad_batch(sentence: str) -> ApiError:
 def _require_json(request: web.Request) -> None:
     if content_type(request) != JSON_TYPE:
         raise ApiError(415, "Content-Type is not application/json", hint=f"send {JSON_TYPE}")
-
-
-def _stopping() -> ApiError:
-    return ApiError(
-        503,
-        "this node is stopping",
-        error_code=50302,
-        retriable=True,
-        hint="send the records that have no answer to another node",
-    )
