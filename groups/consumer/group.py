@@ -107,6 +107,8 @@ class ConsumerGroup:
         with the records before (librdkafka goes on to send heartbeats meanwhile), take these up
         later, and only then give up what it has been told to. Not in the log: a new coordinator
         waits for every member's first report."""
+        self._told_here: dict[str, None] = {}
+        """Those of them whom this coordinator has told; others may know since long."""
         self._watched_epoch = 0
         self._epoch_since_ms = 0
         """When a heartbeat first met that epoch."""
@@ -147,10 +149,6 @@ class ConsumerGroup:
             Refused: nothing was changed.
         """
         before, replaced = self._beating(beat)
-        if beat.epoch != before.epoch and beat.owned is None:
-            # It has yet to hear of its epoch: it is told again, and takes no step it has not seen.
-            self._watch_member(before, before, now_ms)
-            return before, before.assigned, []
         after = replace(
             before,
             instance_id=_said(beat.instance_id, before.instance_id),
@@ -169,13 +167,17 @@ class ConsumerGroup:
         )
         records = self.replace_static(replaced, before)
         self._note_taken(before, beat)
-        moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms)
+        # It has yet to hear of its epoch: it is told again, and takes no step it has not seen.
+        waits = beat.epoch != before.epoch and beat.owned is None
+        moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms, waits=waits)
         self._note_told(before, moved)
         self._watch_member(before, moved, now_ms)
         # Who is in the epoch before, or reports other partitions, has lost the answer that told it.
         # (librdkafka then says what it owns, but not all the rest that makes a full request.)
         lost = beat.epoch != before.epoch or beat.owned not in (None, moved.assigned)
-        tell = beat.is_full or lost or before.assigned != moved.assigned
+        # Others may just repeat the heartbeat, and never ask: told again until they report.
+        unreported = self._untaken.get(moved.member_id) or moved.revoking
+        tell = beat.is_full or lost or unreported or before.assigned != moved.assigned
         return moved, moved.assigned if tell else None, records + more
 
     def _note_taken(self, before: ConsumerMember, beat: Beat) -> None:
@@ -187,12 +189,14 @@ class ConsumerGroup:
             and (beat.owned == before.assigned or common(beat.owned, untaken))
         ):
             self._untaken.pop(before.member_id, None)
+            self._told_here.pop(before.member_id, None)
 
     def _note_told(self, before: ConsumerMember, moved: ConsumerMember) -> None:
         new = without(moved.assigned, before.assigned)
         if new:
             old = self._untaken.get(moved.member_id, NOTHING)
             self._untaken[moved.member_id] = united(old, new)
+            self._told_here[moved.member_id] = None
 
     def _beating(self, beat: Beat) -> tuple[ConsumerMember, str | None]:
         """The member that beats, and whose place it takes."""
@@ -285,8 +289,10 @@ class ConsumerGroup:
         seen: SeenTopics,
         *,
         wall_ms: int,
+        waits: bool = False,
     ) -> tuple[ConsumerMember, list[ConsumerRecord]]:
-        """Put `after` in the place of `before`, with all that follows from it."""
+        """Put `after` in the place of `before`, with all that follows from it; when it `waits`,
+        it does not move."""
         records: list[ConsumerRecord] = []
         is_new = before.member_id not in self.members
         if is_new or after != before:
@@ -298,14 +304,17 @@ class ConsumerGroup:
             records.append(epoch_record(self.group_id, self.epoch, self.topics_hash))
         if self.epoch > self.assignment_epoch:
             records += self._assign(seen, wall_ms)
-        moved = next_step(
-            after,
-            target_epoch=self.assignment_epoch,
-            target=self.targets.get(after.member_id, NOTHING),
-            held_by_other=lambda pair: self.held_by_another(after.member_id, pair),
-            owned=owned,
-            untaken=self._untaken.get(after.member_id, NOTHING),
-        )
+        moved = after
+        if not waits:
+            moved = next_step(
+                after,
+                target_epoch=self.assignment_epoch,
+                target=self.targets.get(after.member_id, NOTHING),
+                held_by_other=lambda pair: self.held_by_another(after.member_id, pair),
+                owned=owned,
+                untaken=self._untaken.get(after.member_id, NOTHING),
+                may_not_know=after.member_id in self._told_here,
+            )
         if moved != after:
             self._put(moved)
             records.append(current_record(self.group_id, moved))
@@ -386,6 +395,7 @@ class ConsumerGroup:
         self._put(replace(member, assigned=NOTHING, revoking=NOTHING))
         del self.members[member_id]
         self._untaken.pop(member_id, None)
+        self._told_here.pop(member_id, None)
         if self._static.get(member.instance_id or "") == member_id:
             del self._static[member.instance_id or ""]
         for wait in Wait:
@@ -407,10 +417,14 @@ class ConsumerGroup:
         if self.epoch != self._watched_epoch:
             self._watched_epoch, self._epoch_since_ms = self.epoch, now_ms
         self.expect(now.member_id, Wait.SESSION, now_ms + self.settings.session_timeout_ms)
-        if now.state is not MemberState.UNREVOKED_PARTITIONS:
+        if now.state is not MemberState.UNREVOKED_PARTITIONS and not self._is_to_lose(now):
             self.expect(now.member_id, Wait.REVOKE, None)
         elif now.epoch != before.epoch or not self.expects(now.member_id, Wait.REVOKE):
             self.expect(now.member_id, Wait.REVOKE, now_ms + now.rebalance_timeout_ms)
+
+    def _is_to_lose(self, member: ConsumerMember) -> bool:
+        """It is not asked yet, for it must first report."""
+        return bool(without(member.assigned, self.targets.get(member.member_id, NOTHING)))
 
     def next_interval_ms(self, member: ConsumerMember, now_ms: int) -> int:
         """Until the heartbeat that this member is asked for next."""
@@ -447,6 +461,7 @@ class ConsumerGroup:
             for name, member in self.members.items()
             if member.classic is None  # those join between an answer and the next report
         }
+        self._told_here.clear()
         for member in self.members.values():
             session_ms = self.settings.session_timeout_ms
             if member.classic is not None:

@@ -6,7 +6,9 @@ heartbeat. It is asked to come sooner while there is, or may soon be, something 
 
 from __future__ import annotations
 
-SOON_MS = 100
+SOON_MS = 250
+"""Not sooner: librdkafka waits for an answer no longer than until its next heartbeat, then cuts the
+connection, commits under way and all."""
 
 SOON_MS_PER_MEMBER = 2
 """Together the members of a group beat at most 500 times a second."""
@@ -27,4 +29,4 @@ def next_interval_ms(
     """
     if on_its_way or epoch_age_ms < YOUNG_MS:
         return min(usual_ms, max(SOON_MS, members * SOON_MS_PER_MEMBER))
-    return min(usual_ms, max(0, fenced_in_ms) + AFTER_DEADLINE_MS)
+    return min(usual_ms, max(SOON_MS, fenced_in_ms + AFTER_DEADLINE_MS))

@@ -20,12 +20,17 @@ def next_step(
     held_by_other: HeldByOther,
     owned: PartitionSet | None,
     untaken: PartitionSet = NOTHING,
+    may_not_know: bool = False,
 ) -> ConsumerMember:
     """The member after its heartbeat; the same one when it cannot move yet.
 
     `owned` is what the member reports to hold; None: it did not say. `untaken` it has been told of
     but may not have taken up yet: that it does not report those does not mean that it gave them up.
+    When it `may_not_know` of them, since that answer may be lost, they are not asked back before it
+    reports: of what it never had it would never say that it is gone.
     """
+    if owned is None and may_not_know and common(without(member.assigned, target), untaken):
+        return member
     if owned is not None:
         owned = united(owned, untaken)
     if member.state is MemberState.STABLE and member.epoch == target_epoch:
