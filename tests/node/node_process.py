@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -13,26 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LISTEN_S = 30.0
-
-FIRST_PORT = 21_000
-LAST_PORT = 31_000
-"""Below the ports that the system hands out by itself: a restarted node gets its own again."""
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now; spread by process id, for tests run side by side."""
-    start = FIRST_PORT + os.getpid() * 37 % (LAST_PORT - FIRST_PORT)
-    found: list[int] = []
-    port = start
-    while len(found) < count:
-        port = port + 1 if port < LAST_PORT else FIRST_PORT
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.append(port)
-    return found
 
 
 def write_config(folder: Path, kafka: int, internode: int, **settings: str) -> Path:

@@ -13,12 +13,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.node.node_process import (
-    free_ports,
-    node_process,
-    run_to_end,
-    write_config,
-)
+from tests.free_ports import free_ports
+from tests.node.node_process import node_process, run_to_end, write_config
 
 pytestmark = pytest.mark.processes
 
@@ -105,7 +101,7 @@ def test_the_directory_of_another_node_or_cluster_is_refused(config: Path) -> No
 
 def test_b2_one_directory_has_one_process(config: Path) -> None:
     with node_process(config) as node:
-        write_config(config.parent, *free_ports(4)[2:])
+        write_config(config.parent, *free_ports(2))
         assert "data" in one_sentence(run_to_end(config))
         assert node.poll() is None
 

@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.node.node_process import free_ports, node_process, write_config
+from tests.free_ports import free_ports
+from tests.node.node_process import node_process, write_config
 
 pytestmark = pytest.mark.processes
 

@@ -21,8 +21,9 @@ from logboat.raftlog import (
     accept_factory,
 )
 from logboat.raftlog.guards import ALL_GUARDS, GuardFactory
-from logboat.seam import Disk
+from logboat.seam import Disk, accept_no_more
 from logboat.seam.real_disk import RealDisk
+from tests.free_ports import free_ports
 
 SECRET = b"q" * 32
 
@@ -126,7 +127,7 @@ class Voter:
         assert raft is not None
         assert self._server is not None
         assert self._acceptor is not None
-        self._server.close()
+        await accept_no_more(self._server)
         self._acceptor.close()
         if raft._driver is not None:
             raft._driver.stop()
@@ -146,7 +147,7 @@ class Voter:
         assert raft is not None
         assert self._server is not None
         assert self._acceptor is not None
-        self._server.close()
+        await accept_no_more(self._server)
         self._acceptor.close()
         await raft.stop()
 
@@ -179,7 +180,8 @@ class Quorum:
         self.voters: dict[int, Voter] = {}
 
     async def __aenter__(self) -> Quorum:
-        self.addresses = {n: ("127.0.0.1", await _free_port()) for n in range(1, self._count + 1)}
+        ports = free_ports(self._count)
+        self.addresses = {n: ("127.0.0.1", port) for n, port in enumerate(ports, start=1)}
         for node_id in self.addresses:
             self.voters[node_id] = Voter(
                 self, node_id, self._disk_of(node_id), f"{self._base}/quorum-{node_id}"
@@ -255,11 +257,3 @@ class Quorum:
             ),
             within=within,
         )
-
-
-async def _free_port() -> int:
-    server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
-    port: int = server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
-    return port
