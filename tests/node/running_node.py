@@ -21,7 +21,7 @@ def node_config(directory: Path, **settings: str) -> NodeConfig:
         "log.dirs": str(directory),
         "listeners": "PLAINTEXT://127.0.0.1:0,INTERNODE://127.0.0.1:0",
         "broker.heartbeat.interval.ms": "50",
-        "broker.session.timeout.ms": "1000",
+        "broker.session.timeout.ms": "30000",
         "offsets.topic.num.partitions": "1",
     }
     given.update({name.replace("_", "."): value for name, value in settings.items()})

@@ -64,7 +64,9 @@ class NewerSelf:
     broker_epoch: int
 
 
-def lifecycle(controller: FakeController, epochs: list[int] | None = None) -> BrokerLifecycle:
+def lifecycle(
+    controller: FakeController, epochs: list[int] | None = None, *, session_s: float = 60.0
+) -> BrokerLifecycle:
     registered = [] if epochs is None else epochs
     return BrokerLifecycle(
         BrokerIdentity(
@@ -80,7 +82,7 @@ def lifecycle(controller: FakeController, epochs: list[int] | None = None) -> Br
         controller=cast(ControllerClient, controller),
         machine=cast(MetadataMachine, controller),
         heartbeat_s=0.01,
-        session_s=0.2,
+        session_s=session_s,
         rng=Random(1),
         on_registered=registered.append,
     )
@@ -98,7 +100,7 @@ async def running(broker: BrokerLifecycle) -> AsyncIterator[asyncio.Task[None]]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
@@ -187,14 +189,14 @@ async def test_a_leaving_broker_waits_until_it_leads_nothing() -> None:
         assert not await broker.leave(loop.time() + 0.1)
         assert state(broker) is BrokerState.LEAVING
         controller.leads = False
-        assert await broker.leave(loop.time() + 5)
+        assert await broker.leave(loop.time() + 30)
         assert state(broker) is BrokerState.GONE
         await task  # It has nothing more to say.
 
 
 async def test_a_controller_out_of_reach_ends_the_session_but_not_the_broker() -> None:
     controller = FakeController()
-    broker = lifecycle(controller)
+    broker = lifecycle(controller, session_s=0.2)
     async with running(broker) as task:
         broker.logs_are_open()
         await broker.running()

@@ -44,7 +44,7 @@ class Scene:
             local=self._local,
             leader=lambda: self.leader,
             machine=cast(MetadataMachine, self),
-            attempt_s=0.2,
+            attempt_s=10.0,
             origins=self.origins,
         )
 
@@ -117,7 +117,7 @@ def created(error: ErrorCode = ErrorCode.NONE, index: int = 0) -> Answer:
     return ControllerAnswer(CreateTopicsResponse(topics=[topic]), index)
 
 
-def in_time(seconds: float = 2.0) -> float:
+def in_time(seconds: float = 30.0) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
@@ -169,7 +169,7 @@ async def test_an_election_ends_the_pause_between_two_attempts(
     await asyncio.sleep(0)
     scene.leader = 1
     scene.client.on_leader(1)
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(30.0):
         await asking
 
 
@@ -297,6 +297,6 @@ def _with_local(scene: Scene, local: Callable[..., object]) -> ControllerClient:
         local=local,  # type: ignore[arg-type]
         leader=lambda: scene.leader,
         machine=cast(MetadataMachine, scene),
-        attempt_s=5.0,
+        attempt_s=30.0,
         origins=scene.origins,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from random import Random
 from typing import Any, cast
 from uuid import UUID
@@ -36,8 +36,14 @@ def credential(node_id: int, secret: bytes = SECRET) -> Credential:
     return Credential(secret, node_id, UUID(int=node_id), "test-cluster")
 
 
-def in_time(seconds: float = 5.0) -> float:
+def in_time(seconds: float = 30.0) -> float:
     return asyncio.get_running_loop().time() + seconds
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 class Side:
@@ -174,10 +180,7 @@ async def test_an_answer_that_does_not_come_ends_the_channel() -> None:
         with pytest.raises(PeerLost):
             await peer.request(ApiKey.BROKER_HEARTBEAT, 1, BrokerHeartbeatRequest(), in_time())
         gate.set()
-        for _ in range(100):
-            if gone:
-                break
-            await asyncio.sleep(0.01)
+        await until(lambda: gone)
         assert gone == [2]
 
 
@@ -222,9 +225,9 @@ async def test_the_quorum_gets_its_channels_and_unknown_services_are_dropped() -
             ended = asyncio.Event()
             channel.set_receiver(lambda _: None, ended.set)
             if service == "raft":
-                await asyncio.sleep(0.05)
+                await until(lambda: raft)
                 assert not ended.is_set()
                 channel.close()
                 raft[0].close()
-            await asyncio.wait_for(ended.wait(), 5)
+            await asyncio.wait_for(ended.wait(), 30)
     assert [channel.peer.node_id for channel in raft] == [2]

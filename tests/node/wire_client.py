@@ -18,7 +18,7 @@ from logboat.wire import (
 
 Response = TypeVar("Response", bound=Message)
 
-ANSWER_S = 10.0
+ANSWER_S = 30.0
 
 
 class WireClient:
