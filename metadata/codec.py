@@ -26,6 +26,7 @@ from .commands import (
     NewController,
     PinVoterDirectory,
     RegisterBroker,
+    ReorderReplicas,
     ReplicasLost,
     SetControlledShutdown,
     UnfenceBroker,
@@ -57,6 +58,7 @@ _KINDS: Mapping[int, type[Command]] = MappingProxyType(
         15: FeatureLevel,
         16: Digest,
         17: ReplicasLost,
+        18: ReorderReplicas,
     }
 )
 """Numbers are never used again for another command."""

@@ -10,7 +10,8 @@ How a command behaves when its sender cannot know whether it happened and sends 
 * compare-and-set: AlterPartition (partition epoch), AlterConfigs (the settings it was computed
   from), CreatePartitions (the count), PinVoterDirectory (the pin), NewController (the term);
 * idempotent: FenceBroker, UnfenceBroker, SetControlledShutdown (broker epoch), RegisterBroker
-  (incarnation id), UnregisterBroker, ElectLeaders, ReplicasLost, FeatureLevel, Digest;
+  (incarnation id), UnregisterBroker, ElectLeaders, ReorderReplicas, ReplicasLost, FeatureLevel,
+  Digest;
 * repeatable at the price of an unused block: AllocateProducerIds;
 * neither: CreateTopics, DeleteTopics. These carry an `Origin`, and the image remembers the result.
 
@@ -183,6 +184,22 @@ class ElectLeaders:
 
 
 @frozen
+class ReplicaOrder:
+    topic_id: UUID
+    partition: int
+    replicas: tuple[int, ...]
+    """All that the partition has; the first is the preferred leader from now on."""
+
+
+@frozen
+class ReorderReplicas:
+    """The same replicas in another order (the part of KIP-455 that moves no data)."""
+
+    controller_epoch: int
+    partitions: tuple[ReplicaOrder, ...]
+
+
+@frozen
 class ReplicasLost:
     """A broker's own logs of these partitions lack what they once held (RULES C1)."""
 
@@ -270,6 +287,7 @@ Command = (
     | CreatePartitions
     | AlterPartition
     | ElectLeaders
+    | ReorderReplicas
     | ReplicasLost
     | AlterConfigs
     | AllocateProducerIds

@@ -23,6 +23,7 @@ METHODS: Mapping[ApiKey, str] = MappingProxyType(
         ApiKey.ALTER_CONFIGS: "alter_configs",
         ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
         ApiKey.ELECT_LEADERS: "elect_leaders",
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "alter_partition_reassignments",
         ApiKey.UNREGISTER_BROKER: "unregister_broker",
         ApiKey.ADD_RAFT_VOTER: "replace_voter",
         ApiKey.DESCRIBE_QUORUM: "describe_quorum",

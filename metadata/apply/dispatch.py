@@ -23,6 +23,7 @@ from ..commands import (
     NewController,
     PinVoterDirectory,
     RegisterBroker,
+    ReorderReplicas,
     ReplicasLost,
     SetControlledShutdown,
     UnfenceBroker,
@@ -41,7 +42,7 @@ from .brokers import (
 from .cluster import allocate_producer_ids, digest, feature_level, new_controller, pin_directory
 from .configs import alter_configs
 from .dedupe import remember, remembered
-from .leaders import alter_partition, elect_leaders, replicas_lost
+from .leaders import alter_partition, elect_leaders, reorder_replicas, replicas_lost
 from .topics import create_partitions, create_topics, delete_topics
 
 Rule = Callable[[ClusterImage, int, Any], tuple[ClusterImage, Result]]
@@ -59,6 +60,7 @@ _LEVEL_1: Mapping[type[Command], Rule] = MappingProxyType(
         CreatePartitions: create_partitions,
         AlterPartition: alter_partition,
         ElectLeaders: elect_leaders,
+        ReorderReplicas: reorder_replicas,
         ReplicasLost: replicas_lost,
         AlterConfigs: alter_configs,
         AllocateProducerIds: allocate_producer_ids,

@@ -11,6 +11,8 @@ from ..commands import (
     ElectLeaders,
     IsrChange,
     PartitionId,
+    ReorderReplicas,
+    ReplicaOrder,
     ReplicasLost,
 )
 from ..draft import ImageDraft
@@ -119,6 +121,45 @@ def _elect_unclean(draft: ImageDraft, topic: TopicImage, partition: PartitionIma
     after = change_partition(partition, rules)
     if after.leader == NO_LEADER:
         return Item(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is alive")
+    draft.put_partition(topic.name, after)
+    return Item(partition=after)
+
+
+def reorder_replicas(image: ClusterImage, index: int, command: ReorderReplicas) -> Applied:
+    """Another preferred leader, and another order of candidates in elections to come (KIP-455).
+
+    Nobody's duties change: the leader leads on in its epoch, and who is in sync or eligible stays
+    so. The new preferred leader takes over by an election of its own, as after any restart.
+    """
+    draft = ImageDraft(image)
+    items = tuple(_reorder(draft, wanted) for wanted in command.partitions)
+    return draft.finish(), Result(items=items)
+
+
+def _reorder(draft: ImageDraft, wanted: ReplicaOrder) -> Item:
+    topic, partition = _find(draft, PartitionId(wanted.topic_id, wanted.partition))
+    if topic is None or partition is None:
+        return Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+    if sorted(wanted.replicas) != sorted(partition.replicas):
+        return Item(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"the replicas are {list(partition.replicas)}; their order can be changed, and nothing "
+            "else",
+        )
+    if wanted.replicas == partition.replicas:
+        return Item(partition=partition)
+
+    def in_order(members: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([replica for replica in wanted.replicas if replica in members])
+
+    after = replace(
+        partition,
+        replicas=wanted.replicas,
+        isr=in_order(partition.isr),
+        elr=in_order(partition.elr),
+        last_known_elr=in_order(partition.last_known_elr),
+        partition_epoch=partition.partition_epoch + 1,
+    )
     draft.put_partition(topic.name, after)
     return Item(partition=after)
 

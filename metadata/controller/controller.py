@@ -15,6 +15,10 @@ from ...wire.messages.allocate_producer_ids import (
 )
 from ...wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from ...wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ...wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from ...wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -48,6 +52,7 @@ from . import (
     lost_replicas,
     partitions,
     producer_ids,
+    reassignments,
     rebalance,
     topic_creation,
     topic_deletion,
@@ -164,6 +169,13 @@ class Controller:
         self, request: ElectLeadersRequest, version: int, deadline: float
     ) -> ControllerAnswer[ElectLeadersResponse]:
         return await leaders.elect_leaders(self._office, request, version, deadline)
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest, version: int, deadline: float
+    ) -> ControllerAnswer[AlterPartitionReassignmentsResponse]:
+        return await reassignments.alter_partition_reassignments(
+            self._office, request, version, deadline
+        )
 
     async def incremental_alter_configs(
         self, request: IncrementalAlterConfigsRequest, version: int, deadline: float

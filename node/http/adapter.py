@@ -16,6 +16,10 @@ from ...seam import Clock
 from ...seam.faulty_network import FaultSwitches
 from ...wire import ApiKey, ErrorCode, Message, api
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ...wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from ...wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ...wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -234,6 +238,16 @@ class NodeForHttp:
             return await self._services.producer_ids.next_id(deadline)
         except NoProducerId as error:
             raise Unreachable(str(error)) from error
+
+    async def reorder_replicas(
+        self, request: AlterPartitionReassignmentsRequest, deadline: float
+    ) -> AlterPartitionReassignmentsResponse:
+        return await self._ask_controller(
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+            request,
+            deadline,
+            AlterPartitionReassignmentsResponse,
+        )
 
     async def elect_leaders(
         self, request: ElectLeadersRequest, deadline: float

@@ -185,7 +185,7 @@ class ValidTopic(TypedDict):
 
 
 class TransferLeadership(TypedDict):
-    """Who shall lead: the preferred replica, which is the first, may be left out."""
+    """Who shall lead; by default the preferred replica, which is the first."""
 
     to: NotRequired[int | None]
 

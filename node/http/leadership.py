@@ -1,18 +1,21 @@
 """POST /api/v1/topics/{topic}/partitions/{partition}:transfer-leadership.
 
 The controller gives the leadership to the preferred replica, the first of the list, if that is in
-sync (KIP-183). Another one cannot be chosen: replicas are not reassigned yet, and the next
-balancing would take such a leadership away again.
+sync (KIP-183). Another one is made the preferred replica first, as Kafka's own tools do it: so the
+next balancing does not take its leadership away again.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from aiohttp import web
 
-from ...metadata.image import PartitionImage
+from ...metadata.image import PartitionImage, TopicImage
 from ...wire import ErrorCode
+from ...wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from ...wire.messages.elect_leaders import ElectLeadersRequest
 from .bodies import json_object, read_body, require_type
 from .consume import partition_number
@@ -20,10 +23,12 @@ from .documents import Leadership
 from .errors import ApiError, from_kafka, no_controller
 from .guards import JSON_TYPE, json_response
 from .keys import NODE
-from .ports import AnswerLost, Unreachable
+from .ports import AnswerLost, HttpNode, Unreachable
 from .topics import ADMIN_SECONDS, admin_answer_lost, existing_topic
 
 _PREFERRED = 0
+
+Answer = TypeVar("Answer")
 
 
 async def transfer_leadership(request: web.Request) -> web.Response:
@@ -35,7 +40,65 @@ async def transfer_leadership(request: web.Request) -> web.Response:
         raise ApiError(422, f"unknown key {unknown[0]!r}", hint="to")
     topic = existing_topic(node, request.match_info["topic"])
     number = partition_number(topic, request.match_info["partition"])
-    _check_target(document.get("to"), topic.partitions[number])
+    partition = topic.partitions[number]
+    to = _target(document.get("to"), partition)
+    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
+    if to != partition.replicas[0]:
+        await _make_preferred(node, topic, partition, to, deadline)
+    changed = await _elect_preferred(node, topic, number, deadline)
+    now = node.image().partition(topic.name, number) or partition
+    answer: Leadership = {
+        "topic": topic.name,
+        "partition": number,
+        "leader": now.leader,
+        "leader_epoch": now.leader_epoch,
+        "changed": changed,
+    }
+    return json_response(answer)
+
+
+def _target(to: object, partition: PartitionImage) -> int:
+    if to is None:
+        return partition.replicas[0]
+    if not isinstance(to, int) or isinstance(to, bool):
+        raise ApiError(422, '"to" is no node id')
+    if to not in partition.replicas:
+        raise ApiError(
+            422, f"node {to} holds no replica", hint=f"the replicas are {list(partition.replicas)}"
+        )
+    if to not in partition.isr:
+        # It would be refused later, too, but as the preferred replica already.
+        raise from_kafka(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"node {to} is not in sync")
+    return to
+
+
+async def _make_preferred(
+    node: HttpNode, topic: TopicImage, partition: PartitionImage, to: int, deadline: float
+) -> None:
+    order = [to, *(replica for replica in partition.replicas if replica != to)]
+    wanted = AlterPartitionReassignmentsRequest(
+        timeout_ms=int(ADMIN_SECONDS * 1000),
+        topics=[
+            AlterPartitionReassignmentsRequest.ReassignableTopic(
+                name=topic.name,
+                partitions=[
+                    AlterPartitionReassignmentsRequest.ReassignablePartition(
+                        partition_index=partition.partition, replicas=order
+                    )
+                ],
+            )
+        ],
+    )
+    response = await _answered(node.reorder_replicas(wanted, deadline))
+    if response.error_code:
+        raise from_kafka(response.error_code, response.error_message)
+    verdict = response.responses[0].partitions[0]
+    if verdict.error_code:
+        raise from_kafka(verdict.error_code, verdict.error_message)
+
+
+async def _elect_preferred(node: HttpNode, topic: TopicImage, number: int, deadline: float) -> bool:
+    """Whether that changed anything."""
     wanted = ElectLeadersRequest(
         election_type=_PREFERRED,
         topic_partitions=[
@@ -43,40 +106,22 @@ async def transfer_leadership(request: web.Request) -> web.Response:
         ],
         timeout_ms=int(ADMIN_SECONDS * 1000),
     )
-    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
+    response = await _answered(node.elect_leaders(wanted, deadline))
+    if response.error_code:
+        raise from_kafka(response.error_code)
+    result = response.replica_election_results[0].partition_result[0]
+    if result.error_code == ErrorCode.ELECTION_NOT_NEEDED:
+        return False
+    if result.error_code:
+        raise from_kafka(result.error_code, result.error_message)
+    return True
+
+
+async def _answered(question: Awaitable[Answer]) -> Answer:
+    """Both steps may be asked for again: the same order, and an election that is not needed."""
     try:
-        response = await node.elect_leaders(wanted, deadline)
+        return await question
     except Unreachable:
         raise no_controller() from None
     except AnswerLost:
         raise admin_answer_lost() from None
-    if response.error_code:
-        raise from_kafka(response.error_code)
-    result = response.replica_election_results[0].partition_result[0]
-    if result.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED):
-        raise from_kafka(result.error_code, result.error_message)
-    now = node.image().partition(topic.name, number) or topic.partitions[number]
-    answer: Leadership = {
-        "topic": topic.name,
-        "partition": number,
-        "leader": now.leader,
-        "leader_epoch": now.leader_epoch,
-        "changed": result.error_code == ErrorCode.NONE,
-    }
-    return json_response(answer)
-
-
-def _check_target(to: object, partition: PartitionImage) -> None:
-    if to is None or to == partition.replicas[0]:
-        return
-    if not isinstance(to, int) or isinstance(to, bool):
-        raise ApiError(422, '"to" is no node id')
-    if to not in partition.replicas:
-        raise ApiError(
-            422, f"node {to} holds no replica", hint=f"the replicas are {list(partition.replicas)}"
-        )
-    raise ApiError(
-        501,
-        f"leadership goes to the preferred replica only, which is node {partition.replicas[0]}",
-        hint="replicas cannot be reassigned yet",
-    )

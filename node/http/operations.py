@@ -340,9 +340,9 @@ def operations() -> tuple[Operation, ...]:
             "POST",
             "/api/v1/topics/{topic}/partitions/{partition}:transfer-leadership",
             leadership.transfer_leadership,
-            "Give the leadership to the preferred replica",
+            "Give the leadership to the preferred replica, or make another one that and lead",
             {200: Answer("It leads.", {JSON: d.Leadership})},
-            errors=(404, 408, 409, 413, 415, 422, 501, 504),
+            errors=(404, 408, 409, 413, 415, 422, 504),
             bodies={JSON: d.TransferLeadership},
         ),
         Operation(

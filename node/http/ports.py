@@ -15,6 +15,10 @@ from ...seam import frozen
 from ...seam.faulty_network import FaultSwitches
 from ...wire import Message
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ...wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -111,6 +115,12 @@ class HttpNode(Protocol):
         self, request: DeleteTopicsRequest, deadline: float
     ) -> DeleteTopicsResponse:
         """As `create_topics`."""
+        ...
+
+    async def reorder_replicas(
+        self, request: AlterPartitionReassignmentsRequest, deadline: float
+    ) -> AlterPartitionReassignmentsResponse:
+        """As `create_topics`. Only the order of a partition's replicas can be changed."""
         ...
 
     async def elect_leaders(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from logboat.metadata.image import (
@@ -26,6 +27,10 @@ from logboat.raftlog import RaftStatus, Role
 from logboat.seam.faulty_network import FaultSwitches
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from logboat.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from logboat.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -284,6 +289,30 @@ class FakeNode:
         self.producer_ids += 1
         return self.producer_ids
 
+    async def reorder_replicas(
+        self, request: AlterPartitionReassignmentsRequest, deadline: float
+    ) -> AlterPartitionReassignmentsResponse:
+        self._ask(0)
+        (asked,) = request.topics
+        (wanted,) = asked.partitions
+        assert wanted.replicas is not None
+        self.alter(asked.name, wanted.partition_index, replicas=tuple(wanted.replicas))
+        verdict = AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+            partition_index=wanted.partition_index
+        )
+        answers = [
+            AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
+                name=asked.name, partitions=[verdict]
+            )
+        ]
+        return AlterPartitionReassignmentsResponse(responses=answers)
+
+    def alter(self, name: str, number: int, **changes: Any) -> None:
+        found = self.current.topics[name]
+        partitions = list(found.partitions)
+        partitions[number] = replace(partitions[number], **changes)
+        self.add(replace(found, partitions=tuple(partitions)))
+
     async def elect_leaders(
         self, request: ElectLeadersRequest, deadline: float
     ) -> ElectLeadersResponse:
@@ -294,7 +323,9 @@ class FakeNode:
             partition_id=asked.partitions[0], error_code=self.election_error
         )
         if not self.election_error:
-            self.add(topic(asked.topic, leaders=[1, 1, 1], leader_epoch=1))
+            (number,) = asked.partitions
+            preferred = self.current.topics[asked.topic].partitions[number].replicas[0]
+            self.alter(asked.topic, number, leader=preferred, leader_epoch=1)
         results = [
             ElectLeadersResponse.ReplicaElectionResult(topic=asked.topic, partition_result=[result])
         ]

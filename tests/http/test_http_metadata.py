@@ -122,11 +122,31 @@ async def test_the_preferred_replica_is_given_the_leadership(http: Http, node: F
     assert (await (await http.post(LEADER, json={})).json())["changed"] is False
 
 
+async def test_another_replica_in_sync_becomes_the_preferred_one_and_leads(
+    http: Http, node: FakeNode
+) -> None:
+    for _ in range(2):
+        response = await http.post(LEADER, json={"to": 3})
+        assert response.status == 200
+        assert (await response.json())["leader"] == 3
+        partition = node.current.topics["orders"].partitions[1]
+        assert (partition.replicas, partition.leader) == ((3, 1, 2), 3)
+
+
+async def test_a_replica_that_is_not_in_sync_does_not_become_the_preferred_one(
+    http: Http, node: FakeNode
+) -> None:
+    node.alter("orders", 1, isr=(1, 2))
+    response = await http.post(LEADER, json={"to": 3})
+    assert response.status == 503
+    assert "not in sync" in (await response.json())["message"]
+    assert node.asked == []
+
+
 @pytest.mark.parametrize(
-    ("body", "status"),
-    [({"to": 2}, 501), ({"to": 9}, 422), ({"to": "1"}, 422), ({"two": 1}, 422), ([], 400)],
+    ("body", "status"), [({"to": 9}, 422), ({"to": "1"}, 422), ({"two": 1}, 422), ([], 400)]
 )
-async def test_nobody_else_can_be_chosen(
+async def test_only_a_replica_can_be_chosen(
     http: Http, node: FakeNode, body: Any, status: int
 ) -> None:
     response = await http.post(LEADER, json=body)

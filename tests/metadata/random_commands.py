@@ -26,6 +26,8 @@ from logboat.metadata.commands import (
     Origin,
     PartitionId,
     PinVoterDirectory,
+    ReorderReplicas,
+    ReplicaOrder,
     ReplicasLost,
     SetControlledShutdown,
     TopicConfigs,
@@ -61,6 +63,7 @@ class Walk:
             self._alter_isr,
             self._alter_isr,
             self._elect,
+            self._reorder,
             self._lose,
             self._alter_configs,
             self._rare,
@@ -172,6 +175,18 @@ class Walk:
         wanted = PartitionId(self.cluster.image.topics[name].topic_id, self.rng.randint(0, 3))
         election = self.rng.choice((ElectionType.PREFERRED,) * 5 + (ElectionType.UNCLEAN,))
         return ElectLeaders(self.cluster.epoch, election, (wanted,))
+
+    def _reorder(self) -> Command | None:
+        name = self._topic()
+        if name is None:
+            return None
+        topic = self.cluster.image.topics[name]
+        partition = self.rng.choice(topic.partitions)
+        replicas = self.rng.sample(partition.replicas, len(partition.replicas))
+        if self.rng.random() < 0.1:
+            replicas[0] = self._broker()
+        order = ReplicaOrder(topic.topic_id, partition.partition, tuple(replicas))
+        return ReorderReplicas(self.cluster.epoch, (order,))
 
     def _lose(self) -> Command | None:
         name = self._topic()

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from logboat.metadata.commands import ElectionType, ElectLeaders, PartitionId, ReplicasLost
+from logboat.metadata.commands import (
+    ElectionType,
+    ElectLeaders,
+    PartitionId,
+    ReorderReplicas,
+    ReplicaOrder,
+    ReplicasLost,
+)
 from logboat.metadata.image import NO_LEADER
 from logboat.metadata.results import Item
 from logboat.wire import ErrorCode
@@ -115,6 +122,60 @@ def test_preferred_election_hands_the_lead_back(cluster: Cluster) -> None:
     assert elect(cluster, ElectionType.PREFERRED, 0)[0].error == ErrorCode.NONE
     assert (cluster.partition().leader, cluster.partition().leader_epoch) == (1, 2)
     assert elect(cluster, ElectionType.PREFERRED, 0)[0].error == ErrorCode.ELECTION_NOT_NEEDED
+
+
+def reorder(cluster: Cluster, *replicas: int, number: int = 0) -> Item:
+    order = ReplicaOrder(topic_id("t"), number, replicas)
+    (item,) = cluster.must(ReorderReplicas(cluster.epoch, (order,))).items
+    return item
+
+
+def test_another_order_of_replicas_changes_nobodys_duties(cluster: Cluster) -> None:
+    cluster.change_isr(1, 2)
+    cluster.change_isr(1)
+    before = cluster.partition()
+    assert reorder(cluster, 3, 2, 1).partition == cluster.partition()
+    after = cluster.partition()
+    assert (after.replicas, after.isr, after.elr) == ((3, 2, 1), (1,), (2,))
+    assert (after.leader, after.leader_epoch) == (before.leader, before.leader_epoch)
+    assert after.partition_epoch == before.partition_epoch + 1
+    assert reorder(cluster, 3, 2, 1).partition is after, "asked for again it changes nothing"
+    cluster.change_isr(1, 2, 3)
+    assert cluster.partition().isr == (3, 2, 1)
+
+
+def test_the_first_of_the_new_order_is_the_preferred_leader(cluster: Cluster) -> None:
+    reorder(cluster, 3, 1, 2)
+    (elected,) = elect(cluster, ElectionType.PREFERRED, 0)
+    assert elected.error == ErrorCode.NONE
+    after = cluster.partition()
+    assert (after.leader, after.leader_epoch, after.isr) == (3, 1, (3, 1, 2))
+
+
+def test_a_first_replica_out_of_sync_is_preferred_and_does_not_lead(cluster: Cluster) -> None:
+    cluster.change_isr(1, 2)
+    reorder(cluster, 3, 1, 2)
+    (refused,) = elect(cluster, ElectionType.PREFERRED, 0)
+    assert refused.error == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert cluster.partition().leader == 1
+
+
+def test_an_isr_change_from_before_the_new_order_is_refused_by_the_partition_epoch(
+    cluster: Cluster,
+) -> None:
+    command = cluster.isr_change((1, 2))
+    reorder(cluster, 3, 2, 1)
+    assert cluster.must(command).items[0].error == ErrorCode.INVALID_UPDATE_VERSION
+
+
+@pytest.mark.parametrize("replicas", [(1, 2), (1, 2, 3, 4), (1, 2, 4), (1, 1, 2, 3), (1, 2, 2), ()])
+def test_other_replicas_than_there_are_make_no_order(
+    cluster: Cluster, replicas: tuple[int, ...]
+) -> None:
+    before = cluster.partition()
+    assert reorder(cluster, *replicas).error == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert reorder(cluster, 3, 2, 1, number=9).error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert cluster.partition() is before
 
 
 def test_unclean_election_happens_on_request_only(cluster: Cluster) -> None:

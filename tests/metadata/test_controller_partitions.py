@@ -11,6 +11,9 @@ from logboat.metadata.image import LOST_DIRECTORY
 from logboat.wire import ErrorCode
 from logboat.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from logboat.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from logboat.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+)
 from logboat.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from logboat.wire.messages.elect_leaders import ElectLeadersRequest
 from tests.metadata.fake_quorum import Node
@@ -96,6 +99,58 @@ def test_alter_partition_is_refused_by_a_node_that_is_not_the_controller() -> No
         node.lose()
         answer = await alter(node, 3, node.partition().leader)
         assert answer.response.error_code == ErrorCode.NOT_CONTROLLER
+        await node.controller.stop()
+
+    run(scenario())
+
+
+async def reassign(
+    node: Node, wanted: dict[str, dict[int, list[int] | None]]
+) -> dict[tuple[str, int], ErrorCode]:
+    request = AlterPartitionReassignmentsRequest(
+        topics=[
+            AlterPartitionReassignmentsRequest.ReassignableTopic(
+                name=name,
+                partitions=[
+                    AlterPartitionReassignmentsRequest.ReassignablePartition(
+                        partition_index=number, replicas=replicas
+                    )
+                    for number, replicas in partitions.items()
+                ],
+            )
+            for name, partitions in wanted.items()
+        ]
+    )
+    answer = await node.controller.alter_partition_reassignments(request, 1, node.deadline())
+    assert answer.response.error_code == ErrorCode.NONE
+    return {
+        (topic.name, partition.partition_index): ErrorCode(partition.error_code)
+        for topic in answer.response.responses
+        for partition in topic.partitions
+    }
+
+
+def test_replicas_change_their_order_and_nothing_else() -> None:
+    async def scenario() -> None:
+        node = await started(partitions=2)
+        before = node.image.topics["t"].partitions
+        order = list(reversed(before[0].replicas))
+        wanted: dict[str, dict[int, list[int] | None]]
+        wanted = {"t": {0: order, 1: [1, 2], 7: [1, 2, 3]}, "no": {0: [1]}}
+        assert await reassign(node, wanted) == {
+            ("t", 0): ErrorCode.NONE,
+            ("t", 1): ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            ("t", 7): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ("no", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }
+        after = node.image.topics["t"].partitions
+        assert list(after[0].replicas) == order
+        assert after[0].leader == before[0].leader
+        assert after[1] == before[1]
+        # None would end a reassignment that is under way.
+        assert await reassign(node, {"t": {0: None}}) == {
+            ("t", 0): ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        }
         await node.controller.stop()
 
     run(scenario())
