@@ -93,14 +93,7 @@ class DiskFaults:
         heal = self._supervisor.stop(nodes, Host.kill)
         for number, host in zip(nodes, self._stage.hosts(nodes), strict=True):
             self._supervisor.damage(number)
-            damage(
-                host.drive,
-                fault.kind,
-                place=str(fault.option("place")),
-                where=float(fault.option("where")),
-                bit=int(fault.options.get("bit", 0)),
-                dice=self._dice,
-            )
+            damage(host.drive, fault, self._dice)
             self._stage.watch.ledger.disks[number].look_again()
         return heal
 

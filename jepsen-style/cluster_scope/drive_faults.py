@@ -6,9 +6,11 @@ import errno
 from collections.abc import Callable
 from random import Random
 
+from ..schedule import Fault
+from ..schedule.damage import changed, is_at
 from ..simulation import DiskCall, Drive, Host
 from ..simulation.cluster import DATA
-from ..simulation.drive import SECTOR_BYTES, DirectoryNode, FileNode
+from ..simulation.drive import DirectoryNode, FileNode
 
 OnStrike = Callable[[], None]
 
@@ -55,7 +57,7 @@ def files_of(drive: Drive, place: str) -> dict[str, FileNode]:
             path = f"{prefix}/{name}"
             if isinstance(node, DirectoryNode):
                 walk(node, path)
-            elif node.cached and _is_at(path, place):
+            elif node.cached and is_at(path.removeprefix(f"{DATA}/"), place):
                 found[path] = node
 
     data = drive.find(DATA)
@@ -64,46 +66,20 @@ def files_of(drive: Drive, place: str) -> dict[str, FileNode]:
     return found
 
 
-def _is_at(path: str, place: str) -> bool:
-    in_quorum = path.startswith(f"{DATA}/quorum/")
-    if place == "quorum":
-        return in_quorum
-    if in_quorum:
-        return False
-    if place == "log":
-        return path.endswith(".log")
-    if place == "index":
-        return path.endswith(("index", ".snapshot"))
-    return path.endswith("-checkpoint")
-
-
-def damage(drive: Drive, kind: str, *, place: str, where: float, bit: int, dice: Random) -> bool:
-    """Change bytes in one file, `where` of its length; False when there is none to change.
+def damage(drive: Drive, fault: Fault, dice: Random) -> bool:
+    """Change bytes in one file; False when there is none to change.
 
     Both images change: nobody has the file in its cache any more.
     """
-    files = files_of(drive, place)
+    files = files_of(drive, str(fault.option("place")))
     if not files:
         return False
-    path = dice.choice(list(files))
-    node = files[path]
-    size = len(node.durable)
-    position = min(int(where * size), size - 1)
-    if not size:
+    node = files[dice.choice(list(files))]
+    if not node.durable:
         return False
-    if kind == "bit-flip":
-        drive.flip_bit(path, position, bit)
-        return True
-    sector = position // SECTOR_BYTES * SECTOR_BYTES
-    if kind == "stale-block":
-        # A write that the device reported and never did: before it there was nothing.
-        new = bytes(SECTOR_BYTES)
-    else:
-        # A write that belongs elsewhere landed here.
-        source = dice.choice(list(files.values())).durable
-        start = dice.randrange(max(1, len(source) - SECTOR_BYTES + 1))
-        new = bytes(source[start : start + SECTOR_BYTES])
+    other = dice.choice(list(files.values())).durable
+    position, new = changed(fault, bytes(node.durable), bytes(other), dice)
     for image in (node.cached, node.durable):
-        end = min(sector + len(new), len(image))
-        image[sector:end] = new[: end - sector]
+        end = min(position + len(new), len(image))
+        image[position:end] = new[: end - position]
     return True

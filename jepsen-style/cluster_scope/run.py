@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..clients import Journal, TopicPartition
-from ..schedule import Schedule, Target, generate
+from ..schedule import Schedule, generate
 from ..simulation import World
 from ..simulation.cluster import Cluster
 from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
@@ -99,8 +99,8 @@ class _Run:
             host.drive.sync_latency_s = sync_s
             self._ledger.disks[number] = NodeDisk(number, host.drive, self._ledger)
         self._watch = Watch(world, self._ledger)
-        coordinators = [Target("coordinator", group=group.name) for group in schedule.groups]
-        self._stage = Stage(world, cluster, self._watch, coordinators)
+        groups = [group.name for group in schedule.groups]
+        self._stage = Stage(world, cluster, self._watch, groups)
         self._supervisor = Supervisor(self._stage, sync_s=sync_s)
         self._injector = Injector(self._stage, self._supervisor, sync_s=sync_s)
         self._journal = Journal(lambda: int(world.now * 1e9), self._ledger)

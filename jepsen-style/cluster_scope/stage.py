@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..schedule import Fault, Phase, Target, nodes_of
+from ..schedule import Fault, Phase, Target, role_of
 from ..simulation import Host, World
 from ..simulation.cluster import Cluster
 from .watched import Watch
@@ -26,8 +26,7 @@ class Stage:
     world: World
     cluster: Cluster
     watch: Watch
-    coordinators: Sequence[Target] = ()
-    """Of the groups that there are."""
+    groups: Sequence[str] = ()
 
     @property
     def node_ids(self) -> Sequence[int]:
@@ -50,17 +49,9 @@ class Stage:
         return Phase.WHOLE if whole else Phase.CATCHING_UP
 
     def role(self, target: Target) -> str:
-        """For a node that was named by its number: what it is now, the rarest first."""
-        if target.role != "node":
-            return target.role
-        if any(target.number in nodes_of(one, self) for one in self.coordinators):
-            return "coordinator"
-        if target.number == self.controller():
-            return "controller"
-        leads = any(
-            partition.leader == target.number for _, partition in self.watch.ledger.partitions()
-        )
-        return "leader" if leads else "follower"
+        keys = (key.rpartition("-") for key, _ in self.watch.ledger.partitions())
+        partitions = [(topic, int(number)) for topic, _, number in keys]
+        return role_of(target, self, self.groups, partitions)
 
     def replicas(self, topic: str, partition: int) -> Sequence[int]:
         image = self.watch.ledger.image

@@ -1,14 +1,18 @@
-"""Disks: without power, full, slow, failing; and death at a sync."""
+"""Disks: without power, full, slow, failing, damaged, gone; and death at a sync."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+from random import Random
 
 from ...client.cluster.launch import last_words
 from ...testing import LocalCluster
 from ..schedule import Fault
+from .caretaker import Caretaker
+from .damage import damage
 from .halting import halt
 from .keeper import Keeper
 from .process_faults import Do, Heal, Missed
@@ -26,16 +30,31 @@ class DiskFaults:
     """`kinds` has what the means at hand can do."""
 
     def __init__(
-        self, cluster: LocalCluster, keeper: Keeper, volumes: Volumes | None, *, traces: bool
+        self,
+        cluster: LocalCluster,
+        keeper: Keeper,
+        volumes: Volumes | None,
+        caretaker: Caretaker,
+        dice: Random,
+        *,
+        traces: bool,
     ) -> None:
+        """`dice`: which files are damaged."""
         self._cluster = cluster
         self._keeper = keeper
+        self._caretaker = caretaker
+        self._dice = dice
         self._volumes = volumes
         self._traced: dict[int, None] = {}
         """Nodes that strace is attached to: only one can be."""
         self._alone_on = {node_id: asyncio.Lock() for node_id in cluster.node_ids}
         """A disk must not be filled while it is not mounted."""
-        kinds: dict[str, Do] = {}
+        kinds: dict[str, Do] = {
+            "bit-flip": self._damage,
+            "misdirected-write": self._damage,
+            "stale-block": self._damage,
+            "wiped-disk": self._wipe,
+        }
         if volumes is not None:
             kinds["full-disk"] = self._full
             if volumes.kind == EXT4:
@@ -47,6 +66,36 @@ class DiskFaults:
                 "kill-at-sync": self._kill_at_sync,
             }
         self.kinds: Mapping[str, Do] = kinds
+
+    # Files of a node that does not run
+
+    async def _damage(self, fault: Fault, nodes: Sequence[int]) -> Heal:
+        def change(node_id: int) -> None:
+            damage(Path(self._cluster.data_dir(node_id)), fault, self._dice)
+
+        return await self._hurt_files(fault, nodes, change)
+
+    async def _wipe(self, fault: Fault, nodes: Sequence[int]) -> Heal:
+        return await self._hurt_files(fault, nodes, self._caretaker.replace_disk)
+
+    async def _hurt_files(
+        self, fault: Fault, nodes: Sequence[int], hurt: Callable[[int], None]
+    ) -> Heal:
+        for node_id in nodes:
+            self._caretaker.take_on(node_id)
+            self._keeper.kill(fault, [node_id])
+            async with self._alone_on[node_id]:
+                if self._cluster.is_running(node_id):
+                    # Another fault was just stopping it in order.
+                    self._cluster.kill(node_id)
+                await asyncio.to_thread(hurt, node_id)
+
+        async def heal() -> None:
+            self._keeper.let_up(nodes)
+            for node_id in nodes:
+                await self._caretaker.admitted(node_id)
+
+        return heal
 
     # On volumes
 

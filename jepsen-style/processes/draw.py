@@ -1,9 +1,9 @@
 """A schedule for real processes from a seed: only kinds that this executor has means for.
 
 Strokes come from a bag that is refilled when empty, so a minute sees nearly every kind; each bag
-begins with the death of a leader. Nothing here takes from a disk what a replica had to keep (power
-is cut only where every promise was synced), so any loss is a violation. What the machine has no
-means for is skipped; the schedule of a seed is the same everywhere.
+begins with the death of a leader. No more disks are damaged than a partition can spare (always the
+same one), and power is cut only where every promise was synced, so any loss is a violation. What
+the machine has no means for is skipped; the schedule of a seed is the same everywhere.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from random import Random
 
 from ..schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 from ..schedule.kinds import Option
+from ..schedule.options import draw_options
+from ..schedule.quests import ONE_NODE
 from ..schedule.schedule import PROTOCOLS
 from ..simulation.dice import stream
 
@@ -80,6 +82,16 @@ BAG: Sequence[Stroke] = (
     ("clock-step", "controller", {"seconds": -1800.0}),
     ("clock-skew", "follower", {"rate": 1.1}),
 )
+DAMAGEABLE = "damageable"
+"""In a stroke: the one node whose disk may be damaged, named by its number."""
+DAMAGES: Sequence[Stroke] = (
+    ("bit-flip", DAMAGEABLE, {"place": "log"}),
+    ("stale-block", DAMAGEABLE, {"place": "log"}),
+    ("misdirected-write", DAMAGEABLE, {"place": "index"}),
+    ("bit-flip", DAMAGEABLE, {"place": "checkpoint"}),
+    ("bit-flip", DAMAGEABLE, {"place": "quorum"}),
+    ("wiped-disk", DAMAGEABLE, {}),
+)
 LEADER_DIES: Stroke = ("kill", "leader", {})
 AS_ROOT: Sequence[Stroke] = (
     ("full-disk", "leader", {"slack_bytes": 0}),
@@ -94,13 +106,15 @@ ONLY_SYNCED_AS_ROOT: Sequence[Stroke] = (
     ("blackout", "all", {}),
 )
 STOPS = frozenset({"kill", "kill-all", "restart", "full-disk", "kill-at-sync"})
-NEEDS_TIME = frozenset({"failed-sync", "kill-all", "blackout"})
+DAMAGE = frozenset(kind for kind, _, _ in DAMAGES)
+NEEDS_TIME = frozenset({"failed-sync", "kill-all", "blackout"}) | DAMAGE
 """In either mode: out of ISR and ELR (C1), or nobody is left to be elected."""
 
 
 def bag_of(*, synced: bool, root: bool) -> list[Stroke]:
     return [
         *BAG,
+        *DAMAGES,
         *(AS_ROOT if root else ()),
         *(ONLY_SYNCED if synced else ()),
         *(ONLY_SYNCED_AS_ROOT if synced and root else ()),
@@ -108,8 +122,12 @@ def bag_of(*, synced: bool, root: bool) -> list[Stroke]:
 
 
 def drawable(*, synced: bool) -> set[tuple[str, str]]:
-    """Kinds and roles of schedules from seeds."""
-    return {(kind, role) for kind, role, _ in (*bag_of(synced=synced, root=True), LEADER_DIES)}
+    """Kinds and roles of schedules from seeds; a node plays any role when its disk is damaged."""
+    return {
+        (kind, one)
+        for kind, role, _ in (*bag_of(synced=synced, root=True), LEADER_DIES)
+        for one in (ONE_NODE if role == DAMAGEABLE else (role,))
+    }
 
 
 def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False) -> Schedule:
@@ -133,8 +151,9 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
             Churn(Topic(f"plain-{PASSING}", 2, 3, configs), idempotent=False),
         ),
         groups=GROUPS,
-        faults=_faults(dice, hurt_ms, synced=mode == "synced", root=root),
+        faults=_faults(dice, hurt_ms, nodes=nodes, synced=mode == "synced", root=root),
         settings={
+            "min.insync.replicas": "2",
             "replica.lag.time.max.ms": "1500",
             **{name: value for group in GROUPS for name, value in group.settings.items()},
             "offsets.topic.num.partitions": "4",
@@ -143,7 +162,10 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
     )
 
 
-def _faults(dice: Random, hurt_ms: int, *, synced: bool, root: bool) -> tuple[Fault, ...]:
+def _faults(
+    dice: Random, hurt_ms: int, *, nodes: int, synced: bool, root: bool
+) -> tuple[Fault, ...]:
+    damageable = Target("node", number=1 + dice.randrange(nodes))
     faults: list[Fault] = []
     bag: list[Stroke] = []
     at_ms = FIRST_FAULT_MS
@@ -154,7 +176,9 @@ def _faults(dice: Random, hurt_ms: int, *, synced: bool, root: bool) -> tuple[Fa
             # The middle one, too: a minute is about one bag.
             bag = [LEADER_DIES, *bag[: len(bag) // 3], LEADER_DIES, *bag[len(bag) // 3 :]]
         kind, role, options = bag.pop(0)
-        target = _target(dice, role)
+        target = damageable if role == DAMAGEABLE else _target(dice, role)
+        if kind in DAMAGE:
+            options = {**draw_options(dice, kind), **options}
         # Shorter than a session of a local cluster (one second), or longer.
         for_ms = 200 + dice.randrange(500) if dice.random() < 0.4 else 1_200 + dice.randrange(1_300)
         for_ms = min(for_ms, hurt_ms - at_ms)

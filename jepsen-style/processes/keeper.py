@@ -54,7 +54,11 @@ class Keeper:
     def let_up(self, nodes: Sequence[int]) -> None:
         for node_id in nodes:
             self._stops[node_id] -= 1
-        self._start(nodes)
+        self.start(nodes)
+
+    def holds_down(self, node_id: int) -> bool:
+        """Some fault has stopped it and is not over."""
+        return self._stops[node_id] > 0
 
     def excuse(self, nodes: Sequence[int]) -> None:
         """Their disks fail them: they may end, and stay so until `expect` takes them back."""
@@ -64,14 +68,15 @@ class Keeper:
     def expect(self, nodes: Sequence[int]) -> None:
         for node_id in nodes:
             self._excuses[node_id] -= 1
-        self._start(nodes)
+        self.start(nodes)
 
     def has_excuse(self, node_id: int) -> bool:
         """For ending with an error when it is told to end."""
         age_s = time.monotonic() - self._started_at.get(node_id, 0.0)
         return self._excuses[node_id] > 0 or age_s <= STARTS_IN_S
 
-    def _start(self, nodes: Sequence[int]) -> None:
+    def start(self, nodes: Sequence[int]) -> None:
+        """Those that neither run nor are held down."""
         for node_id in nodes:
             if self._stops[node_id] or self._cluster.is_running(node_id):
                 continue

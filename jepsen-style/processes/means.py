@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from . import clocks, tracing, volumes
 from .namespaces import why_no_namespaces
 
-SIGNALS, PROXIES = "signals", "proxies"
+SIGNALS, PROXIES, FILES = "signals", "proxies", "changes to the files of stopped nodes"
 STRACE = "strace"
 FAKETIME, WRONG_CLOCK = "libfaketime", "a replaced time module"
 LOOP, TMPFS, NAMESPACES = "ext4 on loop devices", "full tmpfs", "iptables in network namespaces"
@@ -19,6 +19,7 @@ NEEDS: Mapping[str, Sequence[str]] = {
         ((SIGNALS,), ("kill", "kill-all", "pause", "stall", "restart")),
         ((NAMESPACES, PROXIES), ("isolate", "halves", "ring", "bridge", "clients-cut")),
         ((PROXIES,), ("reset", "delay", "reorder", "loss", "lost-responses", "lost-requests")),
+        ((FILES,), ("bit-flip", "misdirected-write", "stale-block", "wiped-disk")),
         ((STRACE,), ("failed-sync", "slow-disk", "kill-at-sync")),
         ((FAKETIME, WRONG_CLOCK), ("clock-step", "clock-skew")),
         ((LOOP,), ("power-cut", "blackout")),

@@ -19,8 +19,10 @@ from ..clients import Journal, TopicPartition
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
 from ..judge import Judgement
-from ..schedule import Schedule
+from ..schedule import Schedule, Topic
 from ..schedule.targets import OFFSETS_TOPIC
+from ..simulation.dice import stream
+from .caretaker import Caretaker
 from .coverage import Coverage
 from .disk_faults import DiskFaults
 from .draw import drawable
@@ -30,7 +32,7 @@ from .means import STRACE, Means, find_means
 from .network_faults import NetworkFaults
 from .outcome import Floors, Tally, Word, unavailable
 from .process_faults import Do, ProcessFaults
-from .replicas import divergences, replicas
+from .replicas import divergences, ends_by_node, replicas
 from .stand import CLOCKS, VOLUMES, Stand
 from .strikes import Strikes, refuse_unknown
 from .view import OBSERVER, RunView
@@ -211,7 +213,8 @@ class _Run:
         clients.spawn(self._view.watch())
         await self._until(self._view.is_whole, "the cluster does not come up")
         keeper = Keeper(self._cluster)
-        strikes = Strikes(self._view, self._journal, self.coverage, self._kinds(stand, keeper))
+        kinds = self._kinds(stand, keeper, clients)
+        strikes = Strikes(self._view, self._journal, self.coverage, kinds, self.schedule)
         began = time.monotonic()
         workload.start()
         await asyncio.gather(
@@ -230,13 +233,18 @@ class _Run:
         self.violations += [*keeper.failures, *keeper.dead()]
         await self._settle(workload)
 
-    def _kinds(self, stand: Stand, keeper: Keeper) -> dict[str, Do]:
-        traces = self.means.has(STRACE)
+    def _kinds(self, stand: Stand, keeper: Keeper, clients: _Clients) -> dict[str, Do]:
+        caretaker = Caretaker(self._cluster, keeper)
+        clients.spawn(caretaker.mind())
+        dice = stream(self.schedule.seed, "damage")
+        disks = DiskFaults(
+            self._cluster, keeper, stand.volumes, caretaker, dice, traces=self.means.has(STRACE)
+        )
         network = NetworkFaults(stand.links, self._cluster.node_ids, stand.reset, stand.walls)
         return {
             **ProcessFaults(self._cluster, keeper).kinds,
             **network.kinds,
-            **DiskFaults(self._cluster, keeper, stand.volumes, traces=traces).kinds,
+            **disks.kinds,
             **({} if stand.clocks is None else stand.clocks.kinds),
         }
 
@@ -256,18 +264,32 @@ class _Run:
         self.lives = sum(churned.lives for churned in workload.churned)
         if self._sabotage is not None:
             await asyncio.to_thread(self._sabotage, self._cluster, self._journal.history)
+        # Bytes that a disk has changed and nobody has read yet come to light now.
+        topics = self.schedule.topics
+        workload.read_replicas(await asyncio.to_thread(ends_by_node, self._cluster, topics))
+        await self._until(workload.replicas_read, "not every replica can be read")
+        await self._until(self._view.is_whole, "not every replica is in sync after all was read")
         ends: dict[str, int] = {}
-        for topic in self.schedule.topics:
-            try:
-                self.violations += await asyncio.to_thread(divergences, self._cluster, topic)
-            except NotInTime as error:
-                raise Stuck(str(error)) from None
+        for topic in topics:
+            self.violations += await self._divergences(topic)
             for replica in await asyncio.to_thread(replicas, self._cluster, topic):
                 self._journal.observe(OBSERVER, "replica", replica)
                 ends[replica["key"]] = replica["high_watermark"]
         workload.read_everything(ends)
         await self._until(workload.everything_read, "not everything can be read")
         self.tally.read_everything = True
+
+    async def _divergences(self, topic: Topic) -> list[str]:
+        """A replica that has just found damage needs a while to be cut and filled again."""
+        end = time.monotonic() + self.schedule.settle_ms / 1000
+        while True:
+            try:
+                found = await asyncio.to_thread(divergences, self._cluster, topic)
+            except NotInTime as error:
+                raise Stuck(str(error)) from None
+            if not found or time.monotonic() > end:
+                return found
+            await asyncio.sleep(LOOK_S)
 
     async def _until(self, condition: Callable[[], bool], text: str, within_s: float = 0) -> None:
         end = time.monotonic() + (within_s or self.schedule.settle_ms / 1000)

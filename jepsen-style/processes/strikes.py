@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..clients import Journal
-from ..schedule import KINDS, Fault, Schedule, nodes_of
+from ..schedule import KINDS, Fault, Schedule, nodes_of, role_of
 from .coverage import Coverage
 from .means import NEEDS
 from .process_faults import Do, Missed
@@ -21,7 +21,20 @@ class NotBuilt(Exception):
 
 
 def refuse_unknown(schedule: Schedule) -> None:
-    """Raises NotBuilt for kinds of faults, or roles, that no machine has means for here."""
+    """Raises NotBuilt for kinds of faults, or roles, that no machine has means for here, and for
+    what would be a loss outside the guarantee."""
+    damaged = {
+        (fault.target.role, fault.target.number)
+        for fault in schedule.faults
+        if KINDS[fault.kind].damages
+    }
+    settings = [schedule.settings, *(topic.configs for topic in schedule.topics)]
+    spare = min(int(one.get("min.insync.replicas", "1")) - 1 for one in settings)
+    if len(damaged) > spare or any(role != "node" for role, _ in damaged):
+        raise NotBuilt(
+            f"at most {spare} disks, each of a node named by its number, may be damaged: a loss "
+            "outside the guarantee is not judged here"
+        )
     for fault in schedule.faults:
         if fault.kind not in NEEDS:
             area = KINDS[fault.kind].area.value
@@ -41,8 +54,13 @@ class Strikes:
         journal: Journal,
         coverage: Coverage,
         kinds: Mapping[str, Do],
+        schedule: Schedule,
     ) -> None:
         """`kinds`: those that there are means for; the others are skipped."""
+        self._groups = [group.name for group in schedule.groups]
+        self._partitions = [
+            (topic.name, number) for topic in schedule.topics for number in range(topic.partitions)
+        ]
         self._view = view
         self._journal = journal
         self._coverage = coverage
@@ -67,7 +85,8 @@ class Strikes:
         nodes = nodes_of(fault.target, self._view)
         if not nodes:
             return
-        role, phase = fault.target.role, self._view.phase()
+        role = role_of(fault.target, self._view, self._groups, self._partitions)
+        phase = self._view.phase()
         seen = {"kind": fault.kind, "role": role, "node": nodes[0], "nodes": list(nodes)}
         options = dict(fault.options)
         self._journal.observe(NEMESIS, "fault", {**seen, "for_ms": fault.for_ms, **options})

@@ -22,7 +22,7 @@ from .schedule import (
     Target,
     Topic,
 )
-from .targets import ClusterView, nodes_of
+from .targets import ClusterView, nodes_of, role_of
 
 __all__ = [
     "CUTS",
@@ -47,4 +47,5 @@ __all__ = [
     "generate",
     "nodes_of",
     "outside",
+    "role_of",
 ]

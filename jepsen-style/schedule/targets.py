@@ -10,6 +10,10 @@ from .schedule import Target
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
+Place = tuple[str, int]
+"""A topic and the number of a partition."""
+
+
 class ClusterView(Protocol):
     """What an executor knows of its cluster; None and nobody where nothing is known."""
 
@@ -44,6 +48,20 @@ def nodes_of(target: Target, view: ClusterView) -> tuple[int, ...]:
         return () if leader is None else (leader,)
     followers = [node for node in view.replicas(topic, partition) if node != leader]
     return (followers[target.number % len(followers)],) if followers else ()
+
+
+def role_of(
+    target: Target, view: ClusterView, groups: Sequence[str], partitions: Sequence[Place]
+) -> str:
+    """For a node that is named by its number: what it is now, the rarest first. It may lead one of
+    these partitions, or coordinate one of these groups."""
+    if target.role != "node":
+        return target.role
+    if any(target.number in nodes_of(Target("coordinator", group=one), view) for one in groups):
+        return "coordinator"
+    if target.number == view.controller():
+        return "controller"
+    return "leader" if any(view.leader(*at) == target.number for at in partitions) else "follower"
 
 
 def partition_of(group: str, partitions: int) -> int:

@@ -20,7 +20,7 @@ LAST_LINE = re.compile(
     r"simulate: cluster seeds=1 violations=(\d) stuck=(\d) acknowledged=(\d+) faults=(\d+) "
     r"simulated_s=(\d+)"
 )
-SMOKE = ((7, 3), (30, 3), (36, 3), (21, 5))
+SMOKE = ((20, 3), (33, 3), (45, 3), (13, 5))
 """(seed, nodes). Between them: a topic in page-cache mode, topics that come and go, a group of
 either protocol, a damaged disk, power cuts, six partitions; clocks too."""
 SCHEDULES = sorted((Path(__file__).parent / "schedules").glob("*.json"))

@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import pytest
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.history import Outcome, Recorder, read_history
+from logboat.jepsen_style.processes.caretaker import Caretaker
 from logboat.jepsen_style.processes.clocks import Clocks
 from logboat.jepsen_style.processes.coverage import Coverage, Phase
 from logboat.jepsen_style.processes.disk_faults import DiskFaults
@@ -70,6 +72,12 @@ def test_a_page_cache_topic_never_loses_all_its_replicas_at_once() -> None:
         assert not {"kill-all", "blackout"} & {fault.kind for fault in schedule.faults}
 
 
+def disk_faults(keeper: Keeper, volumes: Volumes | None, *, traces: bool) -> DiskFaults:
+    cluster = Crashed(3)
+    caretaker = Caretaker(cluster, keeper)
+    return DiskFaults(cluster, keeper, volumes, caretaker, Random(1), traces=traces)
+
+
 def test_every_kind_that_needs_means_is_carried_out_by_them(tmp_path: Path) -> None:
     cluster = LocalCluster(3)
     keeper = Keeper(Crashed(3))
@@ -77,7 +85,7 @@ def test_every_kind_that_needs_means_is_carried_out_by_them(tmp_path: Path) -> N
     carried_out = {
         *ProcessFaults(cluster, keeper).kinds,
         *NetworkFaults(Links(), [1, 2, 3], lambda node_id: None).kinds,
-        *DiskFaults(Crashed(3), keeper, cast(Volumes, volumes), traces=True).kinds,
+        *disk_faults(keeper, cast(Volumes, volumes), traces=True).kinds,
         *Clocks([1, 2, 3], tmp_path / "clocks", None).kinds,
     }
     assert carried_out == set(NEEDS)
@@ -95,8 +103,8 @@ def test_what_is_missing_is_skipped_by_name_and_the_next_best_is_taken() -> None
         "skipped, no strace: strace is not installed: failed-sync, slow-disk, kill-at-sync" in lines
     )
     assert "by full tmpfs (no ext4 on loop devices: no loop devices): full-disk" in lines
-    faults = DiskFaults(Crashed(3), Keeper(Crashed(3)), None, traces=False)
-    assert faults.kinds == {}
+    faults = disk_faults(Keeper(Crashed(3)), None, traces=False)
+    assert set(faults.kinds) == {name for name, kind in KINDS.items() if kind.damages}
 
 
 def test_without_root_nothing_that_needs_it_is_touched() -> None:
@@ -110,18 +118,42 @@ def test_without_root_nothing_that_needs_it_is_touched() -> None:
     assert means.of("isolate") == "proxies"
 
 
-def test_damage_to_files_is_refused_before_anything_starts(
+def test_a_fault_that_only_the_simulation_has_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drawn = draw(1, nodes=3, minutes=1, mode="synced")
-    fault = Fault(100, "bit-flip", Target("node", number=1), 100)
+    fault = Fault(100, "write-error", Target("node", number=1), 100)
     file = tmp_path / "schedule.json"
     file.write_bytes(replace(drawn, faults=(fault,)).to_json())
     with pytest.raises(SystemExit) as raised:
         main(["replay", str(file), "--folder", str(tmp_path / "run")])
     assert raised.value.code == 2
-    assert "bit-flip" in capsys.readouterr().err
+    assert "write-error" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        (Target("node", number=1), Target("node", number=2)),
+        (Target("leader", "orders"),),
+    ],
+)
+def test_more_damaged_disks_than_a_partition_can_spare_are_refused(
+    targets: tuple[Target, ...],
+) -> None:
+    drawn = draw(1, nodes=3, minutes=1, mode="synced")
+    faults = tuple(Fault(100, "wiped-disk", target, 100) for target in targets)
+    with pytest.raises(NotBuilt, match="at most 1 disks"):
+        refuse_unknown(replace(drawn, faults=faults))
+
+
+def test_drawn_schedules_damage_one_disk_and_always_the_same() -> None:
+    for seed in range(30):
+        schedule = draw(seed, nodes=5, minutes=2, mode=MODES[seed % 2])
+        damaged = [fault.target for fault in schedule.faults if KINDS[fault.kind].damages]
+        assert damaged
+        assert len(set(damaged)) == 1
 
 
 def test_power_is_never_cut_where_a_topic_trusts_the_page_cache() -> None:

@@ -22,6 +22,8 @@ from logboat.testing.demo.sabotage import cut_batch
 pytestmark = pytest.mark.processes
 
 MINUTES = 0.25
+SEED = 16
+"""A leader and a coordinator are killed, a disk is wiped, and a bit of it flipped later."""
 LAST_LINE = re.compile(
     r"run: held \| ops=\d+ acknowledged=\d+ lost=0 faults=\d+ unavailable_s=\d+\.\d"
 )
@@ -52,7 +54,16 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    chosen = ["--minutes", str(MINUTES), "--nodes", "3", "--seed", "1", "--folder", str(folder)]
+    chosen = [
+        "--minutes",
+        str(MINUTES),
+        "--nodes",
+        "3",
+        "--seed",
+        str(SEED),
+        "--folder",
+        str(folder),
+    ]
     status = main(["run", *chosen])
     output = capsys.readouterr().out
     assert status == 0, output
@@ -60,7 +71,8 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
     assert "coverage: " in output
 
     schedule = Schedule.from_json((folder / "schedule.json").read_bytes())
-    assert schedule.seed == 1
+    assert schedule.seed == SEED
+    assert {"wiped-disk", "bit-flip"} <= {fault.kind for fault in schedule.faults}
     report = (folder / "report.html").read_text()
     assert "Faults tried" in report
     assert "by proxies: " in report
