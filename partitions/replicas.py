@@ -66,6 +66,9 @@ Key = tuple[str, int]
 OPENING_AT_ONCE = 4
 """Logs recovered side by side."""
 
+CREATING_AT_ONCE = 16
+"""New logs made side by side: nothing to read, and syncs to share. Each holds a descriptor."""
+
 OPEN_AGAIN_SECONDS = 1.0
 """Between two attempts to open or create a log that the disk refused."""
 
@@ -133,6 +136,7 @@ class Replicas:
         self._scope = TaskScope(on_fatal)
         self._work = OrderedWork(self._scope)
         self._opening = asyncio.Semaphore(OPENING_AT_ONCE)
+        self._creating = asyncio.Semaphore(CREATING_AT_ONCE)
         self._isr_sender = IsrSender(
             node_id,
             controller,
@@ -366,8 +370,7 @@ class Replicas:
             return  # Deleted meanwhile.
         topic = self.image.topics[key[0]]
         try:
-            async with self._opening:
-                log = await self._open_log(key, topic_id, self._config_of(topic))
+            log = await self._open_log(key, topic_id, self._config_of(topic))
         except (OSError, StorageFailed) as error:
             logger.error("the log of %s-%d does not open: %s", *key, error)
             self._failed[key] = str(error)
@@ -381,6 +384,7 @@ class Replicas:
         watermark = self._directory.high_watermarks.get(key, 0)
         partition = Partition(log, self._surroundings, watermark)
         self._hosted[key] = partition
+        self._update_configs([key])  # What has changed meanwhile passed by who was not hosted.
         if self._registered:
             self._tell(partition)
 
@@ -393,11 +397,13 @@ class Replicas:
     async def _open_log(self, key: Key, topic_id: UUID, config: LogConfig) -> PartitionLog:
         stored = self._stored.pop(key, None)
         if stored is not None and stored.topic_id == topic_id:
-            return await self._directory.open_log(stored, config)
-        if stored is not None:
-            # Another topic of that name, deleted while this node was down.
-            await self._directory.set_stray(stored)
-        return await self._directory.create_log(*key, topic_id, config)
+            async with self._opening:
+                return await self._directory.open_log(stored, config)
+        async with self._creating:
+            if stored is not None:
+                # Another topic of that name, deleted while this node was down.
+                await self._directory.set_stray(stored)
+            return await self._directory.create_log(*key, topic_id, config)
 
     async def _delete(self, key: Key, error: ErrorCode) -> None:
         self._failed.pop(key, None)

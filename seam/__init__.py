@@ -15,9 +15,19 @@ tell the difference. Threads live nowhere else. This part imports nothing of our
 """
 
 from .clock import Clock, SystemClock
-from .disk import Buffer, Disk, DiskLock, DiskLocked, File, read_file, write_file_atomically
+from .disk import (
+    Buffer,
+    Disk,
+    DiskLock,
+    DiskLocked,
+    File,
+    read_file,
+    replace_file,
+    write_file_atomically,
+)
 from .fatal import Fatal, OnFatal, SyncFailed
 from .frozen_values import frozen
+from .listening import accept_no_more
 from .offload import offload
 from .tasks import TaskScope
 
@@ -37,5 +47,6 @@ __all__ = [
     "frozen",
     "offload",
     "read_file",
+    "replace_file",
     "write_file_atomically",
 ]

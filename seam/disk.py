@@ -114,21 +114,22 @@ def read_file(disk: Disk, path: str) -> bytes:
         file.close()
 
 
-async def write_file_atomically(disk: Disk, path: str, data: Buffer, *, sync: bool = True) -> None:
+async def write_file_atomically(disk: Disk, path: str, data: Buffer) -> None:
     """Replace a small file so that a crash leaves the old or the new content, never a mixture.
+    Content and name are durable when this returns."""
+    await replace_file(disk, path, data)
+    await disk.sync_dir(path.rpartition("/")[0] or ".")
 
-    With `sync` the new content and its name are durable when this returns. Without, the rename
-    may reach the device before the bytes: only for files that recovery can rebuild.
-    """
+
+async def replace_file(disk: Disk, path: str, data: Buffer) -> None:
+    """As `write_file_atomically`, but whether a crash leaves the old or the new content is open
+    until the caller has synced the directory: one sync may cover many names."""
     temporary = path + ".tmp"
     file = disk.open(temporary, create=True)
     try:
         file.truncate(0)
         file.append([data])
-        if sync:
-            await file.sync()
+        await file.sync()
     finally:
         file.close()
     disk.rename(temporary, path)
-    if sync:
-        await disk.sync_dir(path.rpartition("/")[0] or ".")

@@ -33,6 +33,7 @@ from ...seam import (
     frozen,
     offload,
     read_file,
+    replace_file,
     write_file_atomically,
 )
 from .checkpoints import (
@@ -61,6 +62,7 @@ from .meta_properties import (
 )
 from .open_files import MOST_OPEN_FILES, OpenFiles
 from .partition_log import PartitionLog, folder_name
+from .shared_sync import SharedDirectorySync
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +123,8 @@ class LogDirectory:
         self._on_fatal = on_fatal
         self._lock = lock
         self._files = OpenFiles(disk, open_files)
+        self._names = SharedDirectorySync(disk, path)
+        """Makes the folders' names durable."""
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._writing = asyncio.Lock()
         """One writer of checkpoint files at a time: they share their temporary names."""
@@ -271,7 +275,8 @@ class LogDirectory:
         """Make the folder, durably, and open its empty log.
 
         A folder of that name is opened when it is of this topic id; one of another id is of an
-        earlier life of the name and is deleted first (case P24).
+        earlier life of the name and is deleted first (case P24). Logs may be made side by side:
+        then they share the sync of their names.
         """
         key = topic, partition
         directory = f"{self.path}/{folder_name(topic, partition)}"
@@ -280,14 +285,22 @@ class LogDirectory:
             return self._logs.get(key) or await self.open_log(stored, config)
         if stored is not None:
             await self.delete_log(topic, partition)
+        await self._make_folder(directory, topic_id)
+        stored = StoredLog(topic, partition, topic_id, directory)
+        self._stored[key] = stored
+        if key in self._recovery_points:
+            # Lost once: it opens damaged, and recovery then leaves all as it finds it.
+            await self._disk.sync_dir(directory)
+        return await self.open_log(stored, config)
+
+    async def _make_folder(self, directory: str, topic_id: UUID) -> None:
+        """Its own name is on the device then, those in it when the log was opened for the first
+        time: recovery ends with a sync of the folder (RULES C4)."""
         self._disk.remove_tree(directory)
         self._disk.make_dirs(directory)
         metadata = f"{directory}/{PARTITION_METADATA}"
-        await write_file_atomically(self._disk, metadata, encode_partition_metadata(topic_id))
-        await self._disk.sync_dir(self.path)
-        stored = StoredLog(topic, partition, topic_id, directory)
-        self._stored[key] = stored
-        return await self.open_log(stored, config)
+        await replace_file(self._disk, metadata, encode_partition_metadata(topic_id))
+        await self._names.sync()
 
     async def delete_log(self, topic: str, partition: int) -> None:
         """Close the log, rename its folder to `<name>.<topic id>-delete`, durably, and remove it.
@@ -404,10 +417,14 @@ class LogDirectory:
                 await self._write(LOG_START_OFFSETS, self._log_start_offsets)
 
     async def close_logs(self) -> None:
-        """Write, sync and close every log, then write the checkpoints."""
-        for log in list(self._logs.values()):
-            await log.close()
-            self._damaged |= log.damage is not None
+        """Write, sync and close every log, side by side (RULES C5), then write the checkpoints."""
+        logs = list(self._logs.values())
+        # All of them are over before a failure is told: none is left behind in the middle.
+        ends = await asyncio.gather(*(log.close() for log in logs), return_exceptions=True)
+        for failure in ends:
+            if failure is not None:
+                raise failure
+        self._damaged |= any(log.damage is not None for log in logs)
         await self.checkpoint({})
         self._logs.clear()
 

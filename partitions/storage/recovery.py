@@ -157,7 +157,7 @@ class _Recovery:
         return Recovered(
             self._segments,
             self._epochs,
-            not self._epochs_known or self._epochs.changes > 0,
+            self._epochs_behind(),
             self._damage,
             self._parked,
         )
@@ -316,7 +316,7 @@ class _Recovery:
         segment = Segment.create(
             self._directory, base_offset, self._files, self._config, self._now_ms
         )
-        self._write_again_from[segment.log_path] = 0
+        self._directory_changed = True  # It has a name, and no bytes yet.
         return segment
 
     def _reset_when_all_is_below_the_start(self) -> None:
@@ -349,6 +349,12 @@ class _Recovery:
             return False
         self._epochs.changes = 0
         return True
+
+    def _epochs_behind(self) -> bool:
+        """Whether the file must be written. Where there is nothing to say, it need not be there."""
+        if self._epochs_known:
+            return self._epochs.changes > 0
+        return bool(self._epochs.entries) or self._disk.exists(f"{self._directory}/{EPOCHS_FILE}")
 
     def _note_epoch(self, header: BatchHeader) -> None:
         """Of a batch that was not synced, for which the file need not know it."""

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logboat.jepsen_style.simulation import World
-from logboat.seam import Disk, DiskLocked, Fatal, read_file, write_file_atomically
+from logboat.seam import Disk, DiskLocked, Fatal, read_file, replace_file, write_file_atomically
 from logboat.seam.real_disk import RealDisk
 
 Check = Callable[[Disk], Coroutine[Any, Any, None]]
@@ -275,7 +275,7 @@ def test_rename_replaces_a_file_and_moves_a_directory(bench: Bench) -> None:
         assert read_file(disk, bench.path("old")) == b"new"
         assert not disk.exists(bench.path("new"))
         disk.make_dirs(bench.path("topic-0"))
-        await write_file_atomically(disk, bench.path("topic-0/log"), b"log", sync=False)
+        await replace_file(disk, bench.path("topic-0/log"), b"log")
         disk.rename(bench.path("topic-0"), bench.path("topic-0.deleted"))
         assert read_file(disk, bench.path("topic-0.deleted/log")) == b"log"
         assert disk.list(bench.path("")) == ["old", "topic-0.deleted"]

@@ -1,12 +1,14 @@
-"""A node's data directory, stopped before each change while it is formatted and given a log.
+"""A node's data directory, stopped before each change while it is formatted and given logs.
 
 Once `open` has returned, the directory id is for ever (RULES B3); once `create_log` has returned,
-the log is there with its topic id, and what it called synced with it.
+the log is there with its topic id, and what it called synced with it. Logs that are made side by
+side share syncs of the directory, and each may rely on its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
@@ -18,6 +20,7 @@ from logboat.partitions.storage import LogConfig, LogDirectory
 from logboat.wire.records import Record, encode_batch
 
 TOPIC_ID = UUID(int=7)
+LOGS = 2
 
 
 async def open_directory(host: Host) -> LogDirectory:
@@ -37,24 +40,27 @@ class Promises:
     """What one process had promised when it died."""
 
     directory_id: UUID | None = None
-    created: bool = False
-    synced_offset: int = 0
+    synced: dict[int, int] = field(default_factory=dict)
+    """Partition -> synced end, of those that were created."""
     clean: bool = False
 
     async def main(self, host: Host) -> None:
         directory = await open_directory(host)
         self.directory_id = directory.directory_id
-        log = await directory.create_log("topic", 0, TOPIC_ID, LogConfig())
-        self.created = True
-        batch = encode_batch([Record(value=b"x", timestamp=1)])
-        log.append_as_leader(batch, leader_epoch=1, now_ms=1)
-        await log.wait_synced(1)
-        self.synced_offset = 1
-        await directory.checkpoint({("topic", 0): 1})
+        await asyncio.gather(*(self.fill(directory, number) for number in range(LOGS)))
+        await directory.checkpoint({("topic", number): 1 for number in range(LOGS)})
         await directory.close_logs()
         await directory.write_clean_marker(5)
         self.clean = True
         await directory.close()
+
+    async def fill(self, directory: LogDirectory, number: int) -> None:
+        log = await directory.create_log("topic", number, TOPIC_ID, LogConfig())
+        self.synced[number] = 0
+        batch = encode_batch([Record(value=b"x", timestamp=1)])
+        log.append_as_leader(batch, leader_epoch=1, now_ms=1)
+        await log.wait_synced(1)
+        self.synced[number] = 1
 
 
 async def inspect(host: Host) -> Promises:
@@ -64,8 +70,7 @@ async def inspect(host: Host) -> Promises:
         assert stored.topic_id == TOPIC_ID
         log = await directory.open_log(stored, LogConfig())
         assert log.damage is None
-        found.created = True
-        found.synced_offset = log.synced_offset
+        found.synced[stored.partition] = log.synced_offset
     await directory.close_logs()
     return found
 
@@ -82,10 +87,10 @@ def crash_at(number: int, keep: Keep | None) -> bool:
         again = ask(world, host, inspect)
     assert promised.directory_id in (None, found.directory_id)
     assert again.directory_id == found.directory_id
-    assert found.created or not promised.created
-    assert again.created == found.created
-    assert found.synced_offset >= promised.synced_offset
-    assert again.synced_offset >= found.synced_offset
+    for number, synced_offset in promised.synced.items():
+        assert found.synced[number] >= synced_offset
+    for number, synced_offset in found.synced.items():
+        assert again.synced[number] >= synced_offset
     assert found.clean or not promised.clean
     return crash.reached
 

@@ -11,7 +11,14 @@ import pytest
 
 from logboat.jepsen_style.simulation import DiskCall, Keep, World
 from logboat.jepsen_style.simulation.drive import UNLIMITED, DirectoryNode
-from logboat.metadata.commands import DeleteTopics, ElectionType, ElectLeaders, PartitionId
+from logboat.metadata.commands import (
+    AlterConfigs,
+    DeleteTopics,
+    ElectionType,
+    ElectLeaders,
+    PartitionId,
+    TopicConfigs,
+)
 from logboat.metadata.image import NO_LEADER
 from logboat.partitions import Role, replicas
 from logboat.wire import ErrorCode, Message
@@ -823,6 +830,23 @@ def test_a_log_that_a_full_disk_refused_opens_when_there_is_room(world: World) -
     scene.until(lambda: not scene.nodes[1].replicas.failed_logs())
     scene.await_role(1, Role.LEADER)
     assert scene.produce(1, b"a") == Answer(NO_ERROR, 0)
+
+
+def test_a_setting_that_changes_while_a_log_is_made_holds_for_it(world: World) -> None:
+    scene = ReplicaScene(world)
+    drive = scene.nodes[1].host.drive
+
+    def change(call: DiskCall) -> None:
+        if call.kind == "make_dirs" and "/t-1" in call.path:
+            drive.on_call = None
+            settings = TopicConfigs(topic_id("t"), {}, {"segment.bytes": "12345"}, 2, False)
+            scene.metadata.must(AlterConfigs(scene.metadata.epoch, (settings,), ()))
+            scene.publish()
+
+    drive.on_call = change
+    scene.create(partitions=2)
+    for number in (0, 1):
+        assert scene.nodes[1].partition(number).log.config.segment_bytes == 12345
 
 
 def test_a_follower_whose_disk_is_full_asks_less_and_less_often(world: World) -> None:
