@@ -6,7 +6,7 @@ import asyncio
 import base64
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -16,9 +16,11 @@ OVERHEAD_BYTES = 64
 """Counted for each record beside its key and value: JSON around it, and the log's own."""
 
 
-@dataclass(slots=True, eq=False)
-class Pending:
-    """One record, and who waits for its place."""
+class Pending(NamedTuple):
+    """One record, and who waits for its place.
+
+    A tuple, since there are tens of thousands of them a second.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -55,20 +57,21 @@ class Queue:
         enough = len(self._pending) >= self.max_batch_records
         return enough or self._bytes >= self.max_batch_bytes
 
-    def add(self, record: Pending) -> None:
+    def add(self, record: Pending) -> bool:
+        """Whether there is a batch's worth now."""
         self._pending.append(record)
         self._bytes += record.size
+        return self._bytes >= self.max_batch_bytes or len(self._pending) >= self.max_batch_records
 
     def take(self) -> list[Pending]:
         """The next batch: one record at least, however large."""
-        batch: list[Pending] = []
-        size = 0
-        while self._pending and len(batch) < self.max_batch_records:
-            record = self._pending[0]
-            if batch and size + record.size > self.max_batch_bytes:
+        pending, batch, size = self._pending, list[Pending](), 0
+        while pending and len(batch) < self.max_batch_records:
+            with_next = size + pending[0].size
+            if batch and with_next > self.max_batch_bytes:
                 break
-            batch.append(self._pending.popleft())
-            size += record.size
+            size = with_next
+            batch.append(pending.popleft())
         self._bytes -= size
         return batch
 

@@ -25,6 +25,8 @@ class Bytes:
     """Bytes as they are."""
 
     def encode(self, value: bytes) -> bytes:
+        if type(value) is bytes:
+            return value
         if not isinstance(value, bytes | bytearray | memoryview):
             raise TypeError(f"{type(value).__name__} is not bytes")
         return bytes(value)

@@ -30,6 +30,7 @@ from .records import RecordMetadata, TopicPartition
 from .topics import Topics, topic_path
 from .transport import Repeat, Transport
 
+_new_metadata = tuple.__new__
 NDJSON = {"Content-Type": "application/x-ndjson"}
 SEQUENCES = 2**31
 
@@ -40,7 +41,8 @@ _IDENTITY_SPENT = frozenset(
 
 
 class Lane:
-    """`settled` is told of each record that is decided, whichever way."""
+    """`settled` is told of every batch that is decided, whichever way; its records' futures are for
+    it to end only where there is an error."""
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class Lane:
         acks: str,
         linger: float,
         max_batch_bytes: int,
-        settled: Callable[[Pending, BaseException | None], None],
+        settled: Callable[[list[Pending], BaseException | None], None],
     ) -> None:
         self.place = place
         self.queue = Queue(max_batch_bytes)
@@ -70,8 +72,7 @@ class Lane:
         self._sequence = 0
 
     def add(self, record: Pending) -> None:
-        self.queue.add(record)
-        if self.queue.full:
+        if self.queue.add(record):
             self._ready.set()
 
     def hurry(self) -> None:
@@ -81,10 +82,8 @@ class Lane:
     def give_up(self) -> None:
         """Nothing of what still waits was sent."""
         while self.queue:
-            for record in self.queue.take():
-                self._settled(
-                    record, DeadlineExceeded("the producer was closed before it was sent")
-                )
+            never_sent = DeadlineExceeded("the producer was closed before it was sent")
+            self._settled(self.queue.take(), never_sent)
 
     async def run(self) -> None:
         """Until the queue is empty. Never raises for what happens to a batch."""
@@ -101,17 +100,13 @@ class Lane:
             try:
                 await self._write(batch)
             except ClientError as error:
-                self._settle(batch, error)
+                self._settled(batch, error)
             except asyncio.CancelledError:
-                self._settle(batch, OutcomeUnknown("the producer was closed while it was written"))
+                self._settled(batch, OutcomeUnknown("the producer was closed while it was written"))
                 raise
             except Exception as error:  # A mistake of ours: nobody may wait for ever because of it.
-                self._settle(batch, error)
+                self._settled(batch, error)
                 self._begin_anew()
-
-    def _settle(self, batch: list[Pending], error: Exception) -> None:
-        for record in batch:
-            self._settled(record, error)
 
     async def _gather(self) -> None:
         try:
@@ -197,12 +192,10 @@ class Lane:
         if self._identity is not None:
             self._sequence = (self._sequence + len(batch)) % SEQUENCES
         topic, partition = self.place
-        for number, record in enumerate(batch):
+        for offset, record in enumerate(batch, base_offset):
             if not record.placed.done():
-                record.placed.set_result(
-                    RecordMetadata(topic, partition, base_offset + number, record.timestamp)
-                )
-            self._settled(record, None)
+                record.placed.set_result(RecordMetadata(topic, partition, offset, record.timestamp))
+        self._settled(batch, None)
 
 
 def _verdict(body: bytes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Generic, Literal, Self, TypeVar
 
 from ...seam.murmur2 import partition_of_key
 from .batches import Pending, size_of
-from .codecs import Codec, Coded
+from .codecs import Codec
 from .deadline import Deadline
 from .errors import Closed, NotDelivered
 from .identities import Identities
@@ -30,6 +30,13 @@ Acks = Literal["all", "1"]
 FAILURES_KEPT = 1_000
 MOST_AHEAD = 10_000
 """Records of `send_all` that are taken before the first of them is decided."""
+TURN_RECORDS = 250
+"""Taken in a row before the loop has its turn: batches leave while others form, and the program's
+other tasks do not starve."""
+
+
+_new_pending = tuple.__new__
+"""Without going through the named tuple's own function, which costs as much as the tuple."""
 
 
 @dataclass(slots=True)
@@ -42,6 +49,14 @@ class ProducerStats:
     """Refused, or not known to be written; each was told to whoever waits for it."""
     waiting: int = 0
     """Taken and not decided yet."""
+
+
+@dataclass(slots=True)
+class _Sticky:
+    """Where a topic's records without a key go now, and how many bytes still will."""
+
+    partition: int
+    bytes_left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +95,18 @@ class Producer(Generic[K, V]):
         self.stats = ProducerStats()
         self._transport = transport
         self._topics = Topics(transport)
-        self._key = Coded(key)
-        self._value = Coded(value)
+        self._key = key
+        self._value = value
         self._acks = acks
         self._identities = Identities(transport) if idempotent else None
         self._linger = linger
         self._delivery_timeout = delivery_timeout
         self._max_batch_bytes = max_batch_bytes
         self._room = Room(buffer_bytes)
-        self._lanes: dict[TopicPartition, Lane] = {}
+        self._lanes: dict[tuple[str, int], Lane] = {}
         self._running: dict[TopicPartition, asyncio.Task[None]] = {}
-        self._sticky: dict[str, tuple[int, int]] = {}
-        """By topic: where records without a key go now, and how many bytes still will."""
+        self._sticky: dict[str, _Sticky] = {}
+        self._in_a_row = 0
         self._failed: deque[asyncio.Future[RecordMetadata]] = deque(maxlen=FAILURES_KEPT)
         self._closed = False
 
@@ -126,7 +141,10 @@ class Producer(Generic[K, V]):
         NotEnoughReplicas, RecordTooLarge and other Refused (not written), DeadlineExceeded (not
         written), OutcomeUnknown (perhaps written), Closed.
         """
-        record, lane = await self._take(topic, value, key, partition, headers, timestamp)
+        record = self._record(value, key, headers, timestamp)
+        lane = self._entered(topic, partition, record)
+        if lane is None:
+            lane = await self._entered_later(topic, partition, record)
         lane.hurry()
         return await record.placed
 
@@ -141,7 +159,13 @@ class Producer(Generic[K, V]):
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
         """Waits for room in the buffer only; the future ends as `send` would."""
-        record, _ = await self._take(topic, value, key, partition, headers, timestamp)
+        self._in_a_row += 1
+        if self._in_a_row >= TURN_RECORDS:
+            self._in_a_row = 0
+            await asyncio.sleep(0)
+        record = self._record(value, key, headers, timestamp)
+        if self._entered(topic, partition, record) is None:
+            await self._entered_later(topic, partition, record)
         return record.placed
 
     async def send_all(
@@ -187,74 +211,83 @@ class Producer(Generic[K, V]):
 
     # Within.
 
-    async def _take(
-        self,
-        topic: str,
-        value: V | None,
-        key: K | None,
-        partition: int | None,
-        headers: Headers,
-        timestamp: int | None,
-    ) -> tuple[Pending, Lane]:
+    def _record(
+        self, value: V | None, key: K | None, headers: Headers, timestamp: int | None
+    ) -> Pending:
+        """Raises Closed, or what the codecs raise."""
         if self._closed:
             raise Closed("this producer is closed")
-        key_bytes, value_bytes = self._key.encode(key), self._value.encode(value)
+        key_bytes = None if key is None else self._key.encode(key)
+        value_bytes = None if value is None else self._value.encode(value)
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        expires_at = now + self._delivery_timeout
-        size = size_of(key_bytes, value_bytes, headers)
-        if partition is None:
-            count = self._topics.known(topic, now)
-            if count is None:
-                count = await self._topics.partitions(topic, Deadline(expires_at))
-            partition = self._partition_for(topic, key_bytes, count, size)
-        if not self._room.try_take(size):
-            self._hurry()
-            await self._room.take(size, Deadline(expires_at))
-        if self._closed:
-            self._room.give_back(size)
-            raise Closed("this producer was closed meanwhile")
-        record = Pending(
-            key_bytes,
-            value_bytes,
-            headers,
-            int(time.time() * 1000) if timestamp is None else timestamp,
-            size,
-            expires_at,
-            loop.create_future(),
+        return _new_pending(
+            Pending,
+            (
+                key_bytes,
+                value_bytes,
+                headers,
+                int(time.time() * 1000) if timestamp is None else timestamp,
+                size_of(key_bytes, value_bytes, headers),
+                loop.time() + self._delivery_timeout,
+                loop.create_future(),
+            ),
         )
+
+    def _entered(self, topic: str, partition: int | None, record: Pending) -> Lane | None:
+        """The lane that has it now; None where it must wait first, as few do."""
+        if partition is not None:
+            has_room = self._room.try_take(record.size)
+            return self._enter(topic, partition, record) if has_room else None
+        count = self._topics.known(topic, record.expires_at - self._delivery_timeout)
+        if count is None or not self._room.try_take(record.size):
+            return None
+        return self._enter(topic, self._partition_for(topic, record, count), record)
+
+    async def _entered_later(self, topic: str, partition: int | None, record: Pending) -> Lane:
+        deadline = Deadline(record.expires_at)
+        if partition is None:
+            count = await self._topics.partitions(topic, deadline)
+            partition = self._partition_for(topic, record, count)
+        self._hurry()
+        await self._room.take(record.size, deadline)
+        if self._closed:
+            self._room.give_back(record.size)
+            raise Closed("this producer was closed meanwhile")
+        return self._enter(topic, partition, record)
+
+    def _enter(self, topic: str, partition: int, record: Pending) -> Lane:
         self.stats.waiting += 1
-        lane = self._lane(TopicPartition(topic, partition))
+        lane = self._lanes.get((topic, partition)) or self._new_lane(topic, partition)
         lane.add(record)
-        return record, lane
-
-    def _partition_for(self, topic: str, key: bytes | None, count: int, size: int) -> int:
-        """Keys by hash, as Java's clients do. Records without a key stay together until they are a
-        batch, and then go elsewhere (KIP-480, KIP-794)."""
-        if key is not None:
-            return partition_of_key(key, count)
-        partition, left = self._sticky.get(topic, (0, 0))
-        if left <= 0 or partition >= count:
-            partition, left = self._transport.rng.randrange(count), self._max_batch_bytes
-        self._sticky[topic] = partition, left - size
-        return partition
-
-    def _lane(self, place: TopicPartition) -> Lane:
-        lane = self._lanes.get(place)
-        if lane is None:
-            lane = self._lanes[place] = Lane(
-                place,
-                self._transport,
-                self._topics,
-                self._identities,
-                acks=self._acks,
-                linger=self._linger,
-                max_batch_bytes=self._max_batch_bytes,
-                settled=self._on_settled,
-            )
         if lane.idle:
             lane.idle = False
-            self._running[place] = asyncio.create_task(lane.run(), name=f"write to {place}")
+            running = asyncio.create_task(lane.run(), name=f"write to {lane.place}")
+            self._running[lane.place] = running
+        return lane
+
+    def _partition_for(self, topic: str, record: Pending, count: int) -> int:
+        """Keys by hash, as Java's clients do. Records without a key stay together until they are a
+        batch, and then go elsewhere (KIP-480, KIP-794)."""
+        if record.key is not None:
+            return partition_of_key(record.key, count)
+        sticky = self._sticky.get(topic)
+        if sticky is None or sticky.bytes_left <= 0 or sticky.partition >= count:
+            partition = self._transport.rng.randrange(count)
+            sticky = self._sticky[topic] = _Sticky(partition, self._max_batch_bytes)
+        sticky.bytes_left -= record.size
+        return sticky.partition
+
+    def _new_lane(self, topic: str, partition: int) -> Lane:
+        lane = self._lanes[topic, partition] = Lane(
+            TopicPartition(topic, partition),
+            self._transport,
+            self._topics,
+            self._identities,
+            acks=self._acks,
+            linger=self._linger,
+            max_batch_bytes=self._max_batch_bytes,
+            settled=self._on_settled,
+        )
         return lane
 
     def _hurry(self) -> None:
@@ -262,17 +295,19 @@ class Producer(Generic[K, V]):
             if lane.queue:
                 lane.hurry()
 
-    def _on_settled(self, record: Pending, error: BaseException | None) -> None:
-        self._room.give_back(record.size)
-        self.stats.waiting -= 1
+    def _on_settled(self, batch: list[Pending], error: BaseException | None) -> None:
+        size = sum(record.size for record in batch)
+        self._room.give_back(size)
+        self.stats.waiting -= len(batch)
         if error is None:
-            self.stats.delivered += 1
-            self.stats.delivered_bytes += record.size
+            self.stats.delivered += len(batch)
+            self.stats.delivered_bytes += size
             return
-        self.stats.failed += 1
-        if not record.placed.done():
-            record.placed.set_exception(error)
-            self._failed.append(record.placed)
+        self.stats.failed += len(batch)
+        for record in batch:
+            if not record.placed.done():
+                record.placed.set_exception(error)
+                self._failed.append(record.placed)
 
     def _unseen(self) -> list[BaseException]:
         """Failures that nobody has asked their future for: what asyncio itself would log."""

@@ -125,7 +125,7 @@ class Transport:
             except aiohttp.ClientConnectorError as error:
                 attempts.not_made(url, error.os_error.strerror or str(error.os_error))
             except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
-                attempts.lost(url, str(error) or "no answer in time")
+                attempts.lost(url, str(error))
                 if repeat is Repeat.NEVER:
                     raise attempts.verdict() from error
             else:
@@ -177,8 +177,12 @@ class _Attempts:
         self._reasons[url] = reason
 
     def lost(self, url: str, reason: str) -> None:
-        """The request was on its way; what became of it nobody has said."""
-        self._reasons[url] = reason
+        """The request was on its way; what became of it nobody has said. An empty reason is a
+        time-out, which says less than what was known of the node before."""
+        if reason:
+            self._reasons[url] = reason
+        else:
+            self._reasons.setdefault(url, "no answer in time")
         self._perhaps = True
 
     def refused(self, error: ClientError) -> None:

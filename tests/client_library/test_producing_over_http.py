@@ -18,6 +18,7 @@ from logboat.client import (
     OutcomeUnknown,
     RecordTooLarge,
 )
+from logboat.client.sdk.producer import TURN_RECORDS
 from tests.client_library.stub_node import REFUSED, StubNode, hang, verdict
 
 
@@ -188,6 +189,25 @@ async def test_the_buffer_is_bounded_and_sending_waits_for_room(node: StubNode) 
         report = await producer.close()
     assert (report.delivered, report.undelivered) == (100, 0)
     assert len(node.values()) == 100
+
+
+async def test_a_loop_that_only_takes_records_lets_batches_leave_meanwhile(node: StubNode) -> None:
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with Client(node.url) as client, client.producer() as producer:
+        await producer.send("orders", b"first")
+        counting = asyncio.create_task(count_turns())
+        for _ in range(5_000):
+            await producer.enqueue("orders", b"x")
+        counting.cancel()
+    assert turns >= 5_000 // TURN_RECORDS
+    assert len(node.values()) == 5_001
 
 
 async def test_send_all_gives_places_in_order_and_takes_no_more_than_fits(node: StubNode) -> None:

@@ -35,7 +35,7 @@ async def node() -> AsyncIterator[StubNode]:
 
 
 async def test_1_no_constructor_fails_and_an_unreachable_cluster_is_named_with_the_reason() -> None:
-    client = Client(NOBODY, request_timeout=0.3)
+    client = Client(NOBODY, request_timeout=1.5)
     async with client:
         with pytest.raises(Unreachable) as seen:
             await client.admin.topics.list()
