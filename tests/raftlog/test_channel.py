@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import pickle
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
 from uuid import UUID
@@ -28,9 +28,11 @@ from logboat.raftlog import (
     dial,
 )
 from logboat.raftlog.frame_mac import FrameMac
+from logboat.seam import accept_no_more
 from tests.raftlog.certificates import Authority
 
 SECRET = b"s" * 32
+WITHIN_S = 30.0
 
 protection: dict[int, ChannelTls] = {}
 """TLS of each node in the test under way."""
@@ -78,7 +80,7 @@ class Inbox:
         self.arrived.set()
 
     async def count(self, wanted: int) -> list[bytes]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             while len(self.frames) < wanted:
                 self.arrived.clear()
                 await self.arrived.wait()
@@ -105,13 +107,19 @@ class Listener:
             service="test",
             expected_node_id=expected_node_id,
             rng=Random(1),
-            deadline=asyncio.get_running_loop().time() + 5,
+            deadline=asyncio.get_running_loop().time() + WITHIN_S,
             max_frame=max_frame,
         )
 
     async def pair(self, **options: int) -> tuple[Channel, Channel]:
         channel = await self.dial(**options)  # type: ignore[arg-type]
-        return channel, await asyncio.wait_for(self.accepted.get(), 5)
+        return channel, await asyncio.wait_for(self.accepted.get(), WITHIN_S)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
 
 
 @asynccontextmanager
@@ -128,11 +136,11 @@ async def listening(limits: ChannelLimits | None = None) -> AsyncIterator[Listen
     try:
         yield listener
     finally:
-        server.close()
+        await accept_no_more(server)
         acceptor.close()
         for channel in opened:
             channel.close()
-        await asyncio.sleep(0.01)
+        await until(lambda: all(channel._lost for channel in opened))
 
 
 async def test_each_side_learns_the_proven_identity_of_the_other() -> None:
@@ -192,7 +200,7 @@ async def test_close_is_told_to_a_receiver_that_comes_late() -> None:
         ours.close()
         await asyncio.sleep(0.05)
         inbox = Inbox(theirs)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             await inbox.closed.wait()
 
 
@@ -213,8 +221,8 @@ async def test_a_listener_without_the_secret_is_refused_by_the_dialer() -> None:
         with pytest.raises(HandshakeFailed, match="does not hold"):
             await Listener(server.sockets[0].getsockname()[1]).dial()
     finally:
-        server.close()
-        await asyncio.sleep(0.01)
+        await accept_no_more(server)
+        acceptor.close()
 
 
 async def test_a_refused_connection_is_an_os_error_of_its_own() -> None:
@@ -241,33 +249,34 @@ async def test_strangers_bytes_close_the_connection(bytes_sent: bytes) -> None:
     async with listening() as listener:
         reader, writer = await connection(listener.port)
         writer.write(bytes_sent)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
-        writer.close()
+        writer.transport.abort()
         assert listener.accepted.empty()
 
 
 async def test_a_silent_stranger_is_dropped_at_the_deadline() -> None:
     async with listening(ChannelLimits(handshake_s=0.05)) as listener:
         reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_flood_of_strangers_does_not_keep_a_peer_out() -> None:
     async with listening(ChannelLimits(max_unauthenticated=4)) as listener:
         strangers = [await asyncio.open_connection("127.0.0.1", listener.port) for _ in range(8)]
-        await asyncio.sleep(0.02)
         ours, _ = await listener.pair()
         ours.close()
-        dropped = 0
-        for reader, writer in strangers:
-            dropped += reader.at_eof() or reader.exception() is not None
-            writer.close()
-        assert dropped >= 4
+
+        def dropped() -> int:
+            return sum(r.at_eof() or r.exception() is not None for r, _ in strangers)
+
+        await until(lambda: dropped() >= 4)
+        for _, writer in strangers:
+            writer.transport.abort()
 
 
 async def _raw_dialer(listener: Listener) -> tuple[asyncio.StreamWriter, FrameMac, Channel]:
@@ -285,7 +294,7 @@ async def _raw_dialer(listener: Listener) -> tuple[asyncio.StreamWriter, FrameMa
     assert step.reply is not None
     assert step.session is not None
     writer.write(struct.pack(">I", len(step.reply)) + step.reply)
-    channel = await asyncio.wait_for(listener.accepted.get(), 5)
+    channel = await asyncio.wait_for(listener.accepted.get(), WITHIN_S)
     return writer, FrameMac(step.session.send_key), channel
 
 
@@ -300,10 +309,10 @@ async def test_a_replayed_frame_closes_the_connection() -> None:
         inbox = Inbox(channel)
         once = frame(mac, 0, b"once")
         writer.write(once + once)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             await inbox.closed.wait()
         assert inbox.frames == [b"once"]
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_skipped_frame_closes_the_connection() -> None:
@@ -311,10 +320,10 @@ async def test_a_skipped_frame_closes_the_connection() -> None:
         writer, mac, channel = await _raw_dialer(listener)
         inbox = Inbox(channel)
         writer.write(frame(mac, 1, b"second"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             await inbox.closed.wait()
         assert inbox.frames == []
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_an_altered_frame_closes_the_connection() -> None:
@@ -323,10 +332,10 @@ async def test_an_altered_frame_closes_the_connection() -> None:
         inbox = Inbox(channel)
         good = frame(mac, 0, b"payload")
         writer.write(good[:-1] + b"X")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             await inbox.closed.wait()
         assert inbox.frames == []
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_frame_beyond_the_limit_closes_the_connection_before_its_bytes_come() -> None:
@@ -334,9 +343,9 @@ async def test_a_frame_beyond_the_limit_closes_the_connection_before_its_bytes_c
         writer, _, channel = await _raw_dialer(listener)
         inbox = Inbox(channel)
         writer.write(struct.pack(">IQ", 1001, 0) + bytes(16))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WITHIN_S):
             await inbox.closed.wait()
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_large_claim_reserves_no_memory() -> None:
@@ -344,11 +353,11 @@ async def test_a_large_claim_reserves_no_memory() -> None:
         writer, _, channel = await _raw_dialer(listener)
         inbox = Inbox(channel)
         writer.write(struct.pack(">IQ", 100_000_000, 0) + bytes(16) + bytes(1000))
-        await asyncio.sleep(0.05)
+        await until(lambda: channel._buffer._large is not None)
         held = channel._buffer._large
         assert held is not None
         assert len(held.buffer) <= 1 << 20
-        writer.close()
+        writer.transport.abort()
         await inbox.closed.wait()
 
 
@@ -363,7 +372,7 @@ async def test_a_peer_that_reads_nothing_loses_its_channel_at_the_bound() -> Non
                 await asyncio.sleep(0)
 
         with pytest.raises(ChannelClosed):
-            await asyncio.wait_for(send_without_end(), 5)
+            await asyncio.wait_for(send_without_end(), WITHIN_S)
         assert theirs.closed
         ours.close()
 
@@ -377,7 +386,16 @@ def test_the_mac_is_hmac_sha256_over_header_and_parts() -> None:
 
 
 async def test_a_slow_handshake_is_given_up_at_the_deadline() -> None:
-    server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    class Silent(asyncio.Protocol):
+        def __init__(self) -> None:
+            self.lost = asyncio.Event()
+            connections.append(self)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.lost.set()
+
+    connections: list[Silent] = []
+    server = await asyncio.get_running_loop().create_server(Silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     loop = asyncio.get_running_loop()
     try:
@@ -392,5 +410,6 @@ async def test_a_slow_handshake_is_given_up_at_the_deadline() -> None:
                 deadline=loop.time() + 0.05,
             )
     finally:
-        server.close()
-        await asyncio.sleep(0.01)
+        await accept_no_more(server)
+        for connection in connections:
+            await asyncio.wait_for(connection.lost.wait(), WITHIN_S)

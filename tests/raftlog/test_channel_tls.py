@@ -24,8 +24,9 @@ from logboat.raftlog import (
     accept_factory,
     dial,
 )
+from logboat.seam import accept_no_more
 from tests.raftlog.certificates import Authority
-from tests.raftlog.quorum import SECRET, Quorum
+from tests.raftlog.quorum import SECRET, WITHIN_S, Quorum
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -53,6 +54,12 @@ def credential(node_id: int, tls: ChannelTls | None) -> Credential:
     return Credential(SECRET, node_id, UUID(int=node_id), "c", tls)
 
 
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+
+
 @asynccontextmanager
 async def listening(
     tls: ChannelTls | None, limits: ChannelLimits | None = None
@@ -69,12 +76,14 @@ async def listening(
     server = await asyncio.get_running_loop().create_server(acceptor, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1], accepted
+        # What happened to each dialer is in the log.
+        await until(lambda: not acceptor._unauthenticated)
     finally:
-        server.close()
+        await accept_no_more(server)
         acceptor.close()
         for channel in channels:
             channel.close()
-        await asyncio.sleep(0.01)
+        await until(lambda: all(channel._lost for channel in channels))
 
 
 async def dialed(port: int, tls: ChannelTls | None, *, node_id: int = 1) -> Channel:
@@ -86,7 +95,7 @@ async def dialed(port: int, tls: ChannelTls | None, *, node_id: int = 1) -> Chan
         service="test",
         expected_node_id=2,
         rng=Random(1),
-        deadline=loop.time() + 5,
+        deadline=loop.time() + WITHIN_S,
     )
 
 
@@ -100,9 +109,8 @@ async def refusal_at_the_dialer(listener: ChannelTls | None, dialer: ChannelTls 
     async with listening(listener) as (port, accepted):
         with pytest.raises(HandshakeFailed) as refused:
             await dialed(port, dialer)
-        await asyncio.sleep(0.05)
-        assert accepted.empty()
-        return str(refused.value)
+    assert accepted.empty()
+    return str(refused.value)
 
 
 def test_two_nodes_with_certificates_of_one_authority_meet(
@@ -111,7 +119,7 @@ def test_two_nodes_with_certificates_of_one_authority_meet(
     async def meet() -> None:
         async with listening(authority.tls("node-2")) as (port, accepted):
             ours = await dialed(port, authority.tls("node-1"))
-            theirs = await asyncio.wait_for(accepted.get(), 5)
+            theirs = await asyncio.wait_for(accepted.get(), WITHIN_S)
             assert (ours.peer.node_id, theirs.peer.node_id) == (2, 1)
             heard: asyncio.Queue[bytes] = asyncio.Queue()
             theirs.set_receiver(lambda payload: heard.put_nowait(bytes(payload)), lambda: None)
@@ -119,7 +127,7 @@ def test_two_nodes_with_certificates_of_one_authority_meet(
             for number in range(100):
                 ours.send([bytes([number]) * 20_000])
             for number in range(100):
-                assert await asyncio.wait_for(heard.get(), 5) == bytes([number]) * 20_000
+                assert await asyncio.wait_for(heard.get(), WITHIN_S) == bytes([number]) * 20_000
             version = theirs._transport.version  # type: ignore[attr-defined]
             assert version == "TLSv1.3"
             ours.close()
@@ -133,13 +141,13 @@ def test_a_record_that_was_altered_on_its_way_closes_the_channel(
     async def alter() -> None:
         async with listening(authority.tls("node-2")) as (port, accepted):
             ours = await dialed(port, authority.tls("node-1"))
-            theirs = await asyncio.wait_for(accepted.get(), 5)
+            theirs = await asyncio.wait_for(accepted.get(), WITHIN_S)
             heard: list[memoryview] = []
             lost = asyncio.Event()
             theirs.set_receiver(heard.append, lost.set)
             below = ours._transport._transport  # type: ignore[attr-defined]
             below.write(b"\x17\x03\x03\x00\x20" + bytes(32))
-            await asyncio.wait_for(lost.wait(), 5)
+            await asyncio.wait_for(lost.wait(), WITHIN_S)
             assert heard == []
             ours.close()
 
@@ -154,7 +162,7 @@ def test_what_is_sent_once_the_other_side_has_closed_is_dropped(
     async def send_too_late() -> None:
         async with listening(authority.tls("node-2")) as (port, accepted):
             ours = await dialed(port, authority.tls("node-1"))
-            theirs = await asyncio.wait_for(accepted.get(), 5)
+            theirs = await asyncio.wait_for(accepted.get(), WITHIN_S)
             lost = asyncio.Event()
             ours.set_receiver(lambda payload: None, lost.set)
             theirs.close()
@@ -162,7 +170,7 @@ def test_what_is_sent_once_the_other_side_has_closed_is_dropped(
             ours._transport.close()
             ours.send([bytes(1 << 20)])
             ours.close()
-            await asyncio.wait_for(lost.wait(), 5)
+            await asyncio.wait_for(lost.wait(), WITHIN_S)
 
     runner.run(send_too_late())
 
@@ -213,7 +221,7 @@ def test_a_certificate_may_name_several_nodes(runner: asyncio.Runner, authority:
         both = authority.tls("node-1", "node-2")
         async with listening(both) as (port, accepted):
             (await dialed(port, both)).close()
-            await asyncio.wait_for(accepted.get(), 5)
+            await asyncio.wait_for(accepted.get(), WITHIN_S)
 
     runner.run(meet())
 
@@ -267,7 +275,7 @@ def test_a_certificate_without_the_secret_opens_nothing(
                     service="test",
                     expected_node_id=2,
                     rng=Random(1),
-                    deadline=asyncio.get_running_loop().time() + 5,
+                    deadline=asyncio.get_running_loop().time() + WITHIN_S,
                 )
             assert accepted.empty()
 
@@ -281,10 +289,10 @@ def test_a_stranger_that_never_begins_tls_is_dropped_at_the_deadline(
         limits = ChannelLimits(handshake_s=0.05)
         async with listening(authority.tls("node-2"), limits) as (port, _):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(WITHIN_S):
                 with suppress(ConnectionResetError):
                     assert await reader.read() == b""
-            writer.close()
+            writer.transport.abort()
 
     runner.run(stay_silent())
     (line,) = refusals(caplog)
@@ -298,9 +306,8 @@ def test_strangers_that_never_begin_tls_do_not_keep_a_peer_out(
         limits = ChannelLimits(max_unauthenticated=4)
         async with listening(authority.tls("node-2"), limits) as (port, accepted):
             strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(12)]
-            await asyncio.sleep(0.05)
             ours = await dialed(port, authority.tls("node-1"))
-            await asyncio.wait_for(accepted.get(), 5)
+            await asyncio.wait_for(accepted.get(), WITHIN_S)
             ours.close()
             for stranger in strangers:
                 stranger.close()
@@ -322,10 +329,10 @@ def test_what_only_begins_like_tls_closes_the_connection(
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(bytes_sent)
             writer.write_eof()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(WITHIN_S):
                 with suppress(ConnectionResetError):
                     await reader.read()
-            writer.close()
+            writer.transport.abort()
 
     runner.run(send_garbage())
     assert len(refusals(caplog)) == 1

@@ -52,7 +52,7 @@ async def running(disk: MemoryDisk) -> AsyncIterator[Journal]:
 
 async def settled(journal: Journal) -> None:
     """Everything is durable and the next file stands ready; or the journal has failed."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while (not journal.clean or journal._preparing) and journal.failed is None:  # noqa: ASYNC110
             await asyncio.sleep(0.0002)
     if journal.failed is not None:
@@ -390,7 +390,6 @@ async def test_a_full_disk_ends_the_process_instead_of_losing_a_write() -> None:
             await settled(journal)
             disk.fail = lambda kind, path: errno.ENOSPC
             journal.append(2, 0, b"b")
-            await asyncio.sleep(0.01)
 
     with pytest.raises(Fatal, match="cannot be written"):
         await fill()
