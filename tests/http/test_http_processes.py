@@ -76,6 +76,23 @@ def test_a_waiting_read_is_answered_when_a_record_comes(
     assert answered_at - written_at < 2
 
 
+def test_leadership_goes_to_the_node_that_is_chosen(
+    logboat_cluster: LocalCluster, topic: str
+) -> None:
+    logboat_cluster.wait_in_sync(topic)
+    for number, to in enumerate((1, 2, 3)):
+        path = f"/api/v1/topics/{topic}/partitions/0:transfer-leadership"
+        asked = logboat_cluster.node_ids[number - 1]
+        answer = good(logboat_cluster.post(path, {"to": to}, node_id=asked))
+        assert answer["leader"] == to
+        seen = good(logboat_cluster.get(f"/api/v1/topics/{topic}", node_id=asked))["partitions"][0]
+        assert seen["replicas"][0] == to
+        body = {"records": [{"value": f"under {to}", "partition": 0}]}
+        good(logboat_cluster.post(f"/api/v1/topics/{topic}/records", body, node_id=asked))
+    document = good(logboat_cluster.get(f"/api/v1/topics/{topic}/partitions/0/records"))
+    assert [one["value"] for one in document["records"]] == ["under 1", "under 2", "under 3"]
+
+
 def test_an_empty_read_that_waits_ends_in_time(logboat_cluster: LocalCluster, topic: str) -> None:
     started = time.monotonic()
     path = f"/api/v1/topics/{topic}/partitions/0/records?wait=300ms"

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable, Iterator
+from random import Random
+from typing import cast
+from uuid import UUID
 
 import pytest
 
 from logboat.jepsen_style.simulation import World
-from logboat.jepsen_style.simulation.cluster import SECRET, Cluster
+from logboat.jepsen_style.simulation.cluster import INTERNODE_PORT, SECRET, Cluster
 from logboat.jepsen_style.simulation.kafka_client import KafkaClient, Partition
+from logboat.metadata.snapshot import empty_image
+from logboat.node.addresses import Address
 from logboat.node.config import NodeConfig
+from logboat.node.peers import Peers
+from logboat.raftlog import Credential
 from logboat.wire import ApiKey, ErrorCode
+from logboat.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from logboat.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -84,6 +96,83 @@ def test_d8_leaders_are_elected_by_request_the_unclean_ones_too(world: World) ->
     cluster.start(other)
     await_state(cluster, world, lambda partition: len(partition.isr) == 2)
     assert cluster.run(lambda client: client.read_all(TOPIC, 0)) == {}
+
+
+def prefer(cluster: Cluster, *replicas: int) -> None:
+    """What a node asks the controller for when it is asked over HTTP. Returns when it is done."""
+    request = AlterPartitionReassignmentsRequest(
+        topics=[
+            AlterPartitionReassignmentsRequest.ReassignableTopic(
+                name=TOPIC,
+                partitions=[
+                    AlterPartitionReassignmentsRequest.ReassignablePartition(
+                        partition_index=0, replicas=list(replicas)
+                    )
+                ],
+            )
+        ]
+    )
+    image = empty_image("simulated")
+    peers = Peers(
+        credential=Credential(SECRET, 99, UUID(int=99), "simulated"),
+        voters={n: Address(host.name, INTERNODE_PORT) for n, host in cluster.hosts.items()},
+        image=lambda: image,
+        rng=Random(1),
+        on_refused=lambda _: None,
+    )
+
+    async def ask(node_id: int) -> ErrorCode:
+        deadline = asyncio.get_running_loop().time() + 5
+        peer = await peers.connect(node_id, deadline)
+        try:
+            answer = await peer.request(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, request, deadline)
+        finally:
+            peer.close()
+        response = cast(AlterPartitionReassignmentsResponse, answer)
+        if response.error_code:
+            return ErrorCode(response.error_code)
+        return ErrorCode(response.responses[0].partitions[0].error_code)
+
+    async def ask_all(_: KafkaClient) -> list[ErrorCode]:
+        return [await ask(node_id) for node_id in cluster.hosts]
+
+    told = cluster.run(ask_all)
+    assert sorted(told) == [ErrorCode.NONE, *[ErrorCode.NOT_CONTROLLER] * (len(told) - 1)]
+
+
+def test_d8_leadership_goes_where_it_is_sent_while_records_are_written(world: World) -> None:
+    cluster = Cluster(world)
+    cluster.start()
+    cluster.run(lambda client: client.create_topic(TOPIC))
+    await_state(cluster, world, lambda partition: len(partition.isr) == 3)
+    acknowledged: dict[int, bytes] = {}
+
+    async def write(client: KafkaClient) -> None:
+        for number in range(1_000_000):
+            value = b"%d" % number
+            acknowledged[await client.produce(TOPIC, 0, [value])] = value
+
+    writing = cluster.spawn(write)
+    for _ in range(6):
+        before, count = seen(cluster), len(acknowledged)
+        world.run_until(lambda count=count: len(acknowledged) > count, within=10)  # type: ignore[misc]
+        last, *others = reversed(before.replicas)
+        prefer(cluster, last, *others)
+        between = seen(cluster)
+        assert between.replicas == (last, *others)
+        assert (between.leader, between.leader_epoch) == (before.leader, before.leader_epoch)
+        elect(cluster, PREFERRED)
+        await_state(cluster, world, lambda now, to=last: now.leader == to)  # type: ignore[misc]
+    killed = seen(cluster).leader
+    cluster.hosts[killed].kill()
+    count = len(acknowledged)
+    world.run_until(lambda: len(acknowledged) > count, within=20)
+    cluster.start(killed)
+    await_state(cluster, world, lambda partition: len(partition.isr) == 3)
+    writing.cancel()
+    world.run(0.1)
+    kept = cluster.run(lambda client: client.read_all(TOPIC, 0))
+    assert acknowledged.items() <= kept.items()
 
 
 def test_kip_392_a_consumer_is_sent_to_the_replica_in_its_rack(world: World) -> None:

@@ -17,6 +17,8 @@ from logboat.metadata.commands import (
     ElectionType,
     ElectLeaders,
     PartitionId,
+    ReorderReplicas,
+    ReplicaOrder,
     TopicConfigs,
 )
 from logboat.metadata.image import NO_LEADER
@@ -617,6 +619,31 @@ def test_hole_13_a_planned_move_keeps_what_every_replica_in_sync_had(world: Worl
     assert scene.produce(2, b"next").error is NO_ERROR
     assert scene.consume(2) == [b"all", b"next"]
     assert values(scene, 1) == [b"all", b"next"]
+
+
+def test_d2_a_leader_whose_replicas_are_put_in_another_order_leads_on_and_proposes_again(
+    world: World,
+) -> None:
+    """Its proposal may be under way: that one is refused by the partition epoch."""
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.await_isr(1, 2, 3)
+    before = scene.image()
+    world.network.block(scene.nodes[1].host, scene.nodes[3].host)
+    order = ReplicaOrder(topic_id("t"), 0, (3, 2, 1))
+    scene.metadata.must(ReorderReplicas(scene.metadata.epoch, (order,)))
+    scene.publish()
+    assert scene.produce(1, b"by the same leader").error is NO_ERROR
+    scene.await_isr(2, 1)
+    assert (scene.image().leader, scene.image().leader_epoch) == (1, before.leader_epoch)
+    world.network.heal()
+    scene.await_isr(3, 2, 1)
+    wanted = (PartitionId(topic_id("t"), 0),)
+    scene.metadata.must(ElectLeaders(scene.metadata.epoch, ElectionType.PREFERRED, wanted))
+    scene.publish()
+    scene.await_role(3, Role.LEADER)
+    assert scene.produce(3, b"by the chosen one").error is NO_ERROR
+    assert scene.consume(3) == [b"by the same leader", b"by the chosen one"]
 
 
 # Power.
