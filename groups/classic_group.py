@@ -19,7 +19,7 @@ from ..seam import frozen
 from ..wire import ErrorCode
 from .effects import Effect, JoinAnswer, JoinedMember, Persist, SyncAnswer
 from .member import Member
-from .protocol_choice import choose_protocol, common_protocols
+from .protocol_choice import Offers, choose_protocol
 from .settings import GroupSettings
 from .states import GroupState, check_transition
 
@@ -69,6 +69,11 @@ class ClassicGroup:
         self.since_wall_ms: int | None = None
         """Wall clock of the last record about the group; None: it was never written."""
         self._settings = settings
+        self._offers = Offers()
+        """Of all `members`."""
+        self._sessions_due_ms: int | None = None
+        """Not later than the first session's end of a member that may expire; kept apart, for every
+        heartbeat of hundreds asks for it."""
         self._static: dict[str, str] = {}
         """Instance id -> member id now holding its place."""
         self._pending: dict[str, int] = {}
@@ -102,13 +107,11 @@ class ClassicGroup:
     def _accepts_protocols(self, join: Join) -> bool:
         if not join.protocol_type or not join.protocols:
             return False
-        replaced = self._static.get(join.instance_id or "", join.member_id)
-        others = [m for m in self.members.values() if m.member_id != replaced]
-        if not others:
+        replaced = self.members.get(self._static.get(join.instance_id or "", join.member_id))
+        if len(self.members) == (replaced is not None):
             return True
-        offered = {name for name, _ in join.protocols}
         return self.protocol_type == join.protocol_type and any(
-            name in offered for name in common_protocols(others)
+            self._offers.common_to_all_but(replaced, name) for name, _ in join.protocols
         )
 
     def _join_unknown(self, join: Join, now_ms: int) -> list[Effect]:
@@ -155,25 +158,41 @@ class ClassicGroup:
         )
         if not self.members:
             self.protocol_type = join.protocol_type
-        self.members[member_id] = member
-        if member.instance_id is not None:
-            self._static[member.instance_id] = member_id
+        self._enter(member)
         self._joined_in_window = True
         return self._rebalance(now_ms)
+
+    def _enter(self, member: Member) -> None:
+        self.members[member.member_id] = member
+        self._offers.add(member)
+        self._expect_sign_of_life(member)
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
+
+    def _touch(self, member: Member, now_ms: int) -> None:
+        member.touch(now_ms)
+        self._expect_sign_of_life(member)
+
+    def _expect_sign_of_life(self, member: Member) -> None:
+        due_ms = self._sessions_due_ms
+        if due_ms is None or member.session_deadline_ms < due_ms:
+            self._sessions_due_ms = member.session_deadline_ms
 
     def _rejoin(self, join: Join, member: Member, now_ms: int) -> list[Effect]:
         unchanged = member.protocols == join.protocols
         answered = self._join_answered_again(join, member, unchanged=unchanged)
         if answered is not None:
-            member.touch(now_ms)
+            self._touch(member, now_ms)
             return [answered]
         effects = self._drop_waits(member, ErrorCode.REBALANCE_IN_PROGRESS)
+        self._offers.remove(member)
         member.protocols = join.protocols
+        self._offers.add(member)
         member.session_timeout_ms = join.session_timeout_ms
         member.rebalance_timeout_ms = join.rebalance_timeout_ms
         member.client_id, member.client_host = join.client_id, join.client_host
         member.joining = join.token
-        member.touch(now_ms)
+        self._touch(member, now_ms)
         return effects + self._rebalance(now_ms)
 
     def _join_answered_again(
@@ -190,6 +209,7 @@ class ClassicGroup:
     def _replace_static(self, join: Join, old_id: str, now_ms: int) -> list[Effect]:
         """A restarted process takes its place again; whoever holds the old id is fenced."""
         old = self.members.pop(old_id)
+        self._offers.remove(old)
         effects = self._drop_waits(old, ErrorCode.FENCED_INSTANCE_ID)
         member = replace(
             old,
@@ -201,8 +221,7 @@ class ClassicGroup:
             protocols=join.protocols,
         )
         member.touch(now_ms)
-        self.members[member.member_id] = member
-        self._static[join.instance_id or ""] = member.member_id
+        self._enter(member)
         was_leader = self.leader == old_id
         if was_leader:
             self.leader = member.member_id
@@ -305,7 +324,7 @@ class ClassicGroup:
                 effects.append(self._join_success(member.joining, member))
                 member.joining = None
                 member.is_new = False
-                member.touch(now_ms)
+                self._touch(member, now_ms)
         return effects
 
     def _elect_leader(self) -> bool:
@@ -334,7 +353,7 @@ class ClassicGroup:
         if error is not ErrorCode.NONE:
             return [SyncAnswer(sync.token, error)]
         member = self.members[sync.member_id]
-        member.touch(now_ms)
+        self._touch(member, now_ms)
         if self.state is GroupState.STABLE:
             return [self._sync_success(sync.token, member)]
         effects = self._drop_waits(member, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -386,7 +405,7 @@ class ClassicGroup:
             if member.syncing is not None:
                 effects.append(self._sync_success(member.syncing, member))
                 member.syncing = None
-                member.touch(now_ms)
+                self._touch(member, now_ms)
         return effects
 
     def _sync_success(self, token: int, member: Member) -> SyncAnswer:
@@ -402,6 +421,7 @@ class ClassicGroup:
             if member.syncing is not None:
                 effects.append(SyncAnswer(member.syncing, error))
                 member.syncing = None
+                self._expect_sign_of_life(member)
         return effects
 
     # --- life and death of members -----------------------------------------------------------
@@ -416,7 +436,7 @@ class ClassicGroup:
             return error
         if generation_id != self.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
-        self.members[member_id].touch(now_ms)
+        self._touch(self.members[member_id], now_ms)
         if self.state is GroupState.PREPARING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
@@ -452,7 +472,7 @@ class ClassicGroup:
             return error
         if generation_id != self.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
-        self.members[member_id].touch(now_ms)
+        self._touch(self.members[member_id], now_ms)
         if self.state is GroupState.COMPLETING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
@@ -477,6 +497,7 @@ class ClassicGroup:
 
     def _forget(self, member: Member) -> None:
         del self.members[member.member_id]
+        self._offers.remove(member)
         self._unsynced.pop(member.member_id, None)
         if member.instance_id is not None:
             self._static.pop(member.instance_id, None)
@@ -497,13 +518,17 @@ class ClassicGroup:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        """When `on_time` must be called, if nothing else happens before."""
+        """When `on_time` must be called, if nothing else happens before: not later than it has
+        something to do."""
         if self.state is GroupState.DEAD:
             return None
-        own = (self._pending_due_ms, self._join_deadline_ms, self._sync_deadline_ms)
-        deadlines = [deadline_ms for deadline_ms in own if deadline_ms is not None]
-        deadlines += [m.session_deadline_ms for m in self.members.values() if _may_expire(m)]
-        return min(deadlines, default=None)
+        deadlines = (
+            self._pending_due_ms,
+            self._join_deadline_ms,
+            self._sync_deadline_ms,
+            self._sessions_due_ms,
+        )
+        return min((due_ms for due_ms in deadlines if due_ms is not None), default=None)
 
     def on_time(self, now_ms: int) -> list[Effect]:
         """Forget who has been silent too long and complete what has waited long enough."""
@@ -511,15 +536,27 @@ class ClassicGroup:
         if self._pending_due_ms is not None and now_ms >= self._pending_due_ms:
             self._pending = {name: due for name, due in self._pending.items() if due > now_ms}
             self._pending_due_ms = min(self._pending.values(), default=None)
-        for member in list(self.members.values()):
-            if _may_expire(member) and now_ms >= member.session_deadline_ms:
-                effects += self._remove(member, now_ms)
+        if self._sessions_due_ms is not None and now_ms >= self._sessions_due_ms:
+            effects += self._expire_sessions(now_ms)
         if self._sync_deadline_ms is not None and now_ms >= self._sync_deadline_ms:
             self._sync_deadline_ms = None
             for member_id in list(self._unsynced):
                 if member_id in self.members:
                     effects += self._remove(self.members[member_id], now_ms)
         return effects + self._maybe_complete_join(now_ms)
+
+    def _expire_sessions(self, now_ms: int) -> list[Effect]:
+        self._sessions_due_ms = None
+        effects: list[Effect] = []
+        for member in list(self.members.values()):
+            # With one gone a rebalance may complete, and forget others who are silent too.
+            if not _may_expire(member) or member.member_id not in self.members:
+                continue
+            if now_ms >= member.session_deadline_ms:
+                effects += self._remove(member, now_ms)
+            else:
+                self._expect_sign_of_life(member)
+        return effects
 
     # --- from and to the log ---------------------------------------------------------------
 
@@ -540,10 +577,9 @@ class ClassicGroup:
         self.protocol_type = protocol_type or None
         self.protocol = protocol
         self.leader = leader
-        self.members = {member.member_id: member for member in members}
-        self._static = {m.instance_id: m.member_id for m in members if m.instance_id is not None}
         for member in members:
             member.touch(now_ms)
+            self._enter(member)
         self.state = GroupState.STABLE if members else GroupState.EMPTY
 
     def die(self, error: ErrorCode) -> list[Effect]:

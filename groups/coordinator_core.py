@@ -274,10 +274,13 @@ class CoordinatorCore(ABC):
         held.writer.write(records, settled)
 
     def _arm_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
-        timer = held.timers.pop(group.group_id, None)
-        if timer is not None:
-            timer.cancel()
         deadline_ms = group.next_deadline_ms()
+        timer = held.timers.get(group.group_id)
+        if timer is not None:
+            if deadline_ms is not None and timer.when() == deadline_ms / 1000:
+                return
+            timer.cancel()
+            del held.timers[group.group_id]
         if deadline_ms is None or self._held.get(held.state.partition) is not held:
             return
         loop = asyncio.get_running_loop()

@@ -25,3 +25,33 @@ def choose_protocol(members: Iterable[Member]) -> str:
         favourite = next(name for name, _ in member.protocols if name in votes)
         votes[favourite] += 1
     return max(votes, key=lambda name: votes[name])
+
+
+class Offers:
+    """How many members offer each protocol: who joins a large group is not compared with each."""
+
+    def __init__(self) -> None:
+        self._members = 0
+        self._by_name: dict[str, int] = {}
+
+    def add(self, member: Member) -> None:
+        self._count(member, 1)
+
+    def remove(self, member: Member) -> None:
+        self._count(member, -1)
+
+    def _count(self, member: Member, step: int) -> None:
+        self._members += step
+        for name in _names(member):
+            self._by_name[name] = self._by_name.get(name, 0) + step
+
+    def common_to_all_but(self, left_out: Member | None, name: str) -> bool:
+        """Do all members support it? One of them may be left out."""
+        if left_out is None:
+            return self._by_name.get(name, 0) == self._members
+        theirs = self._by_name.get(name, 0) - left_out.supports(name)
+        return theirs == self._members - 1
+
+
+def _names(member: Member) -> dict[str, None]:
+    return dict.fromkeys(name for name, _ in member.protocols)

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logboat.groups.member import Member
+from logboat.groups.protocol_choice import Offers
 from logboat.groups.settings import GroupSettings
 from logboat.groups.states import GroupState
 from logboat.wire import ErrorCode
@@ -114,6 +116,37 @@ def test_a_silent_member_loses_its_place_and_the_rest_rebalance() -> None:
     assert again.generation_id == 3
 
 
+def test_sessions_that_end_with_the_rebalance_take_each_member_out_once() -> None:
+    script = Script()
+    pair = script.stable_pair()
+    third = script.join(session_ms=100_000)
+    for _ in range(10):  # they beat until a session before the rebalance's end, and never join
+        script.wait(5_000)
+        for member_id in pair:
+            told = script.group.heartbeat(
+                member_id, None, script.group.generation_id, script.now_ms
+            )
+            assert told is ErrorCode.REBALANCE_IN_PROGRESS
+    assert third not in script.answers
+    script.wait(10_000)
+    member_id = script.joined(third).member_id
+    assert list(script.group.members) == [member_id]
+
+
+def test_a_member_of_a_large_group_expires_in_time_whoever_beats_meanwhile() -> None:
+    """When the group must look is kept apart from its members' own deadlines."""
+    script = Script()
+    first, _ = script.stable_pair()
+    for _ in range(3):
+        script.wait(4_000)
+        script.group.heartbeat(first, None, 2, script.now_ms)
+    assert list(script.group.members) == [first]
+    script.join(first)
+    script.wait(100_000)
+    assert script.group.state is GroupState.EMPTY
+    assert script.group.next_deadline_ms() is None
+
+
 def test_a_member_that_does_not_join_again_is_dropped_at_the_rebalance_timeout() -> None:
     script = Script()
     first, second = script.stable_pair()
@@ -211,6 +244,39 @@ def test_a_dying_group_answers_everybody() -> None:
     assert script.group.next_deadline_ms() is None
 
 
+protocol_names = st.lists(st.sampled_from(["range", "sticky", "own"]), min_size=1, max_size=4)
+
+
+@given(st.lists(protocol_names, min_size=1, max_size=5), st.integers(0, 4))
+def test_what_a_newcomer_must_offer_is_counted_as_if_all_were_asked(
+    offered: list[list[str]], place: int
+) -> None:
+    members = [member_offering(names) for names in offered]
+    offers = Offers()
+    for member in members:
+        offers.add(member)
+    gone = member_offering(["own", "range"])
+    offers.add(gone)
+    offers.remove(gone)
+    left_out = members[place] if place < len(members) else None
+    others = [member for member in members if member is not left_out]
+    for name in ("range", "sticky", "own"):
+        everybody = all(member.supports(name) for member in others)
+        assert offers.common_to_all_but(left_out, name) == everybody
+
+
+def member_offering(names: list[str]) -> Member:
+    return Member(
+        member_id="m",
+        instance_id=None,
+        client_id="",
+        client_host="",
+        session_timeout_ms=1,
+        rebalance_timeout_ms=1,
+        protocols=tuple((name, b"") for name in names),
+    )
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
@@ -243,6 +309,11 @@ def test_nothing_is_answered_twice_and_generations_only_grow(steps: list[tuple[s
         elif script.persists:
             script.persisted(ErrorCode.NONE if choice else ErrorCode.COORDINATOR_NOT_AVAILABLE)
         assert script.group.generation_id >= last_generation
+        looks_ms = script.group.next_deadline_ms()
+        for each in script.group.members.values():
+            if each.is_new or not each.waiting:
+                assert looks_ms is not None
+                assert looks_ms <= each.session_deadline_ms
         last_generation = script.group.generation_id
         if script.group.state is GroupState.STABLE:
             assert script.group.leader in script.group.members
