@@ -1,6 +1,6 @@
 """A member that comes and goes: what it says of itself, and what all of them said comes to.
 
-Members live in the test's own process or, to be killed, in one of theirs:
+Members live in a thread of the test's own process or, to be killed, in one of theirs:
 
     python churn_member.py BOOTSTRAP PROTOCOL TOPIC NAME
 
@@ -87,7 +87,7 @@ class Member:
         numbers = tuple(each.partition for each in partitions)
         self._tell(Event(time.monotonic(), self.name, what, numbers))
 
-    def work(self, seconds: float = 0) -> None:
+    def work(self, seconds: float) -> None:
         """Process what is there, then say so: in one request at a time, for librdkafka sends a
         commit again that it thinks lost, behind a newer one."""
         positions: dict[int, TopicPartition] = {}

@@ -44,6 +44,12 @@ SECONDS = float(os.environ.get("LOGBOAT_CHURN_SECONDS", "12"))
 """A longer run is for `LOGBOAT_CHURN_SECONDS=120 pytest tests/foreign/test_group_churn.py`."""
 
 SETTLE_SECONDS = 60.0
+LEAVE_SECONDS = 60.0
+WORK_SECONDS = 0.1
+"""How long a member waits for records before it looks whether it shall leave."""
+
+PRODUCE_SECONDS = 0.05
+RECORDS_AT_ONCE = 20
 MOST_IN_FLIGHT = 500
 """Records without an acknowledgement yet: the test shall not outrun a busy machine."""
 
@@ -51,6 +57,39 @@ OFFSETS_PARTITIONS = 4
 """What `LocalCluster` sets."""
 
 COORDINATOR_IS_BACK_SECONDS = 3.0
+
+
+class MemberThread:
+    """A member with an application of its own, as in life. Were one thread to serve several, it
+    could wait in one's commit, which stands behind that one's JoinGroup, which waits for another
+    to be served."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._leaves = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._live, name=member.name, daemon=True)
+        self._thread.start()
+
+    def _live(self) -> None:
+        try:
+            while not self._leaves.is_set():
+                self._member.work(WORK_SECONDS)
+            self._member.leave()
+        except BaseException as error:
+            self._failure = error
+
+    def leave(self) -> None:
+        """Nobody waits for it."""
+        self._leaves.set()
+
+    def end(self) -> None:
+        """It has left. Raises what ended it."""
+        self._leaves.set()
+        self._thread.join(LEAVE_SECONDS)
+        if self._failure is not None:
+            raise self._failure
+        assert not self._thread.is_alive(), f"{self._member.name} does not end"
 
 
 class MemberProcess:
@@ -88,13 +127,15 @@ class Churn:
     def __init__(self, cluster: LocalCluster, protocol: str, topic: str) -> None:
         self.events: list[Event] = []
         self.joined = 0
-        self.members: list[Member] = []
+        self.members: list[MemberThread] = []
+        self.leaving: list[MemberThread] = []
         self.processes: list[MemberProcess] = []
         self._arguments = (cluster.bootstrap_servers, protocol, topic)
         self._dice = random.Random(protocol)
 
     def add(self) -> None:
-        self.members.append(Member(*self._arguments, self._next_name(), self.events.append))
+        member = Member(*self._arguments, self._next_name(), self.events.append)
+        self.members.append(MemberThread(member))
 
     def add_process(self) -> None:
         self.processes.append(MemberProcess([*self._arguments, self._next_name()], self.events))
@@ -106,7 +147,9 @@ class Churn:
     def come_or_go(self) -> None:
         count = len(self.members) + len(self.processes)
         if len(self.members) > 1 and (count >= MEMBERS or self._dice.random() < 0.4):
-            self.members.pop(self._dice.randrange(len(self.members))).leave()
+            gone = self.members.pop(self._dice.randrange(len(self.members)))
+            gone.leave()
+            self.leaving.append(gone)
         else:
             self.add()
 
@@ -114,15 +157,14 @@ class Churn:
         self.processes.pop(0).kill()
         self.add_process()
 
-    def work(self) -> None:
-        for member in self.members:
-            member.work()
-
     def end(self) -> None:
+        """Raises what ended a member before its time."""
         for member in self.members:
             member.leave()
         for process in self.processes:
             process.kill()
+        for member in [*self.leaving, *self.members]:
+            member.end()
 
 
 class Commits:
@@ -185,11 +227,11 @@ def test_members_come_and_go_and_no_record_is_skipped(
             churn.add_process()
         next_change, next_death = began + 0.5, began + SECONDS / 4
         while (now := time.monotonic()) < began + SECONDS:
-            for _ in range(20 if len(producer) < MOST_IN_FLIGHT else 0):
+            for _ in range(RECORDS_AT_ONCE if len(producer) < MOST_IN_FLIGHT else 0):
                 producer.produce(topic, f"{sent}".encode(), key=f"{sent}".encode())
                 sent += 1
             producer.poll(0)
-            churn.work()
+            time.sleep(PRODUCE_SECONDS)
             if now >= next_change:
                 next_change = now + dice.uniform(0.2, 0.8)
                 commits.note(committed_of(watcher, topic))
@@ -202,7 +244,7 @@ def test_members_come_and_go_and_no_record_is_skipped(
         expected = {str(number) for number in range(sent)}
         deadline = time.monotonic() + SETTLE_SECONDS
         while judge(churn.events).processed != expected and time.monotonic() < deadline:
-            churn.work()
+            time.sleep(PRODUCE_SECONDS)
         commits.note(committed_of(watcher, topic))
         seen = what_is_seen(cluster, topic)
     finally:
