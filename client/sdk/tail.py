@@ -1,23 +1,25 @@
 """`async for record in client.tail(topic)`: a topic's records as they come, without a group.
 
-Each partition is read by requests that wait for what is new. Where to go on is an offset, so a tail
-that lost its node goes on at any other one, without a gap and without repeating anything.
+One answer of a node that stays open brings the records of all partitions. Each event has an id to
+go on from at any other node, so a tail that lost its node leaves nothing out and repeats nothing;
+where its position is void, the node says so with a reset, and the tail with a `Gap`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from .ago import ago_ms
 from .codecs import Codec, Coded
 from .deadline import Deadline
-from .errors import ClientError, DecodeFailed, Refused
+from .errors import DecodeFailed
 from .records import Record, TopicPartition
+from .tail_stream import TailStream
 from .topics import Topics, topic_path
 from .transport import Repeat, Transport
 
@@ -26,31 +28,29 @@ V = TypeVar("V")
 
 logger = logging.getLogger(__name__)
 
-QUEUE_RECORDS = 2_000
-"""Read ahead of whoever takes them, over all partitions."""
-MOST_PARTITIONS = 90
-"""Each holds a connection while it waits."""
-WAIT_MS = 10_000
-MAX_BYTES = 1 << 20
-OFFSET_OUT_OF_RANGE = 416
+GAPS_KEPT = 1_000
+PROBE_SECONDS = 5.0
+UNKNOWN_EPOCH = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Records that a tail could not read: deleted before it came to them, or cut off by an
-    unclean election."""
+    """A tail's position was void; it went on at `next_offset`."""
 
     place: TopicPartition
     expected_offset: int
     next_offset: int
+    reason: Literal["retention", "truncated", "recreated"]
+    """The records were deleted before the tail came to them; cut off by an unclean election; or
+    the topic is another one that was created under the name."""
 
 
 def first_query(since: str | int | None) -> dict[str, str]:
     """`"start"`, `"end"`, `"-5m"`, Unix milliseconds, or None for the end. Raises ValueError."""
     if since is None or since == "end":
-        return {"tail": "0"}
+        return {"from": "latest"}
     if since == "start":
-        return {}
+        return {"from": "earliest"}
     if isinstance(since, int):
         return {"timestamp": str(since)}
     moment_ms = ago_ms(since)
@@ -98,100 +98,117 @@ class Tail(Generic[K, V]):
     ) -> None:
         self.topic = topic
         self.positions: dict[TopicPartition, int] = dict(positions or {})
-        """The next offset of each partition: of what was handed out, not of what was read ahead."""
-        self.gaps: list[Gap] = []
+        """The next offset of each partition, behind what was handed out."""
+        self.gaps: deque[Gap] = deque(maxlen=GAPS_KEPT)
+        """The newest."""
         self._transport = transport
         self._key = Coded(key)
         self._value = Coded(value)
         self._first = first_query(since)
+        self._places_are_given = bool(positions)
+        self._event_id = ""
         self._patience = patience
         self._on_gap = on_gap
-        self._queue: asyncio.Queue[Record[K, V] | Exception] = asyncio.Queue(QUEUE_RECORDS)
+        self._stalled: dict[int, Deadline] = {}
+        """Partition -> when it is looked at that the node could not read."""
 
     async def __aiter__(self) -> AsyncIterator[Record[K, V]]:
-        """For ever. Raises TopicNotFound, DecodeFailed, and Unreachable or Refused once a partition
-        could not be read for `patience` seconds."""
-        deadline = Deadline.after(self._patience)
-        count = await Topics(self._transport).partitions(self.topic, deadline)
-        if count > MOST_PARTITIONS:
-            raise ClientError(
-                f"{self.topic} has {count} partitions; a tail reads {MOST_PARTITIONS} at most",
-                hint="a consumer group shares them",
-            )
-        reading = [
-            asyncio.create_task(self._read(TopicPartition(self.topic, number)))
-            for number in range(count)
-        ]
-        try:
-            while True:
-                found = await self._queue.get()
-                if isinstance(found, Exception):
-                    raise found
-                self.positions[found.place] = found.offset + 1
-                yield found
-        finally:
-            for task in reading:
-                task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
-
-    async def _read(self, place: TopicPartition) -> None:
-        offset = self.positions.get(place)
-        path = f"{topic_path(place.topic)}/partitions/{place.partition}/records"
-        try:
-            while True:
-                query = self._first if offset is None else {"offset": str(offset)}
-                document = await self._poll(place, path, query)
-                if document is None:
-                    offset = await self._start_after(place, path, offset)
-                    continue
-                for one in document["records"]:
-                    await self._queue.put(record_of(one, place, self._key, self._value))
-                offset = document["next_offset"]
-        except Exception as error:
-            await self._queue.put(error)
-
-    async def _poll(
-        self, place: TopicPartition, path: str, query: Mapping[str, str]
-    ) -> dict[str, Any] | None:
-        """None when the offset is not there any more, or not yet."""
-        try:
-            answer = await self._transport.call(
-                "GET",
-                path,
-                params={
-                    **query,
-                    "format": "base64",
-                    "wait": str(WAIT_MS),
-                    "max_bytes": str(MAX_BYTES),
-                },
-                deadline=Deadline.after(WAIT_MS / 1000 + self._patience),
-                repeat=Repeat.SAFELY,
-                attempt_seconds=WAIT_MS / 1000 + 5.0,
-            )
-        except Refused as error:
-            if error.status == OFFSET_OUT_OF_RANGE:
-                return None
-            raise
-        document: dict[str, Any] = answer.document
-        return document
-
-    async def _start_after(self, place: TopicPartition, path: str, offset: int | None) -> int:
-        """What was expected is gone: go on with the first record that is there."""
-        answer = await self._transport.call(
-            "GET",
-            path,
-            params={"format": "base64", "max_bytes": "1"},
-            deadline=Deadline.after(self._patience),
-            repeat=Repeat.SAFELY,
+        """For ever. Raises TopicNotFound, DecodeFailed, and Unreachable or Refused once nothing, or
+        a partition, could be read for `patience` seconds."""
+        # Says by itself which name was meant, or why no node can be asked.
+        await Topics(self._transport).partitions(self.topic, Deadline.after(self._patience))
+        stream = TailStream(
+            self._transport, f"{topic_path(self.topic)}/tail", self._query, self._patience
         )
-        document = answer.document
-        start, end = document["log_start_offset"], document["high_watermark"]
-        expected = start if offset is None else offset
-        gap = Gap(place, expected, start if expected < start else end)
+        try:
+            while True:
+                event = await stream.next_event()
+                if event["event"] == "record":
+                    yield self._record(event)
+                elif event["event"] == "open" and self._go_to_given_places(event):
+                    stream.close()
+                else:
+                    self._on_event(event)
+                    await self._look_at_stalled()
+        finally:
+            stream.close()
+
+    def _query(self) -> dict[str, str]:
+        where = {"last_event_id": self._event_id} if self._event_id else self._first
+        return {**where, "format": "base64"}
+
+    def _record(self, event: Mapping[str, Any]) -> Record[K, V]:
+        place = TopicPartition(self.topic, event["partition"])
+        record = record_of(event, place, self._key, self._value)
+        self.positions[place] = record.offset + 1
+        self._event_id = event["id"]
+        if self._stalled:
+            self._stalled.pop(place.partition, None)
+        return record
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        match event["event"]:
+            case "open":
+                self._on_open(event)
+            case "reset":
+                self._on_reset(event)
+            case "stalled":
+                partition = event["partition"]
+                logger.warning("%s-%d stalls: %s", self.topic, partition, event.get("message"))
+                self._stalled.setdefault(partition, Deadline.after(self._patience))
+
+    def _on_open(self, event: Mapping[str, Any]) -> None:
+        self._stalled.clear()
+        if not self._event_id:
+            self._event_id = event["id"]
+            for place, offset in self._places(event):
+                self.positions.setdefault(place, offset)
+
+    def _go_to_given_places(self, event: Mapping[str, Any]) -> bool:
+        """Whether to ask anew: only an id, which the first answer has taught how to make, can name
+        several places."""
+        if not self._places_are_given:
+            return False
+        self._places_are_given = False
+        self._on_open(event)
+        topic_id, _, _ = self._event_id.partition(":")
+        places = (
+            f"{place.partition}:{UNKNOWN_EPOCH}:{self.positions[place] - 1}"
+            for place, _ in self._places(event)
+        )
+        self._event_id = f"{topic_id}:{','.join(places)}"
+        return True
+
+    def _places(self, opened: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, int]]:
+        for one in opened["partitions"]:
+            yield TopicPartition(self.topic, one["partition"]), one["offset"]
+
+    def _on_reset(self, event: Mapping[str, Any]) -> None:
+        place = TopicPartition(self.topic, event["partition"])
+        gap = Gap(place, event["from_offset"], event["to_offset"], event["reason"])
+        self.positions[place] = gap.next_offset
+        self._event_id = event["id"]
         logger.warning(
-            "%s: offset %d is not there, going on at %d", place, expected, gap.next_offset
+            "%s-%d: offset %d is void (%s), going on at %d",
+            *place,
+            gap.expected_offset,
+            gap.reason,
+            gap.next_offset,
         )
         self.gaps.append(gap)
         if self._on_gap is not None:
             self._on_gap(gap)
-        return gap.next_offset
+
+    async def _look_at_stalled(self) -> None:
+        """A node does not say when a partition that stalled is well again and only has nothing new.
+        Raises Unreachable, Refused when it is not."""
+        for partition, patience in list(self._stalled.items()):
+            if patience.passed:
+                await self._transport.call(
+                    "GET",
+                    f"{topic_path(self.topic)}/partitions/{partition}/records",
+                    params={"tail": "0", "max_bytes": "1"},
+                    deadline=Deadline.after(PROBE_SECONDS),
+                    repeat=Repeat.SAFELY,
+                )
+                del self._stalled[partition]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from http import HTTPStatus
 from random import Random
 from typing import Any
 
@@ -123,7 +124,7 @@ class Transport:
             try:
                 answer = await self._once(url, request, min(patience, deadline.left))
             except aiohttp.ClientConnectorError as error:
-                attempts.not_made(url, error.os_error.strerror or str(error.os_error))
+                attempts.not_made(url, _connect_failure(error))
             except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
                 attempts.lost(url, str(error))
                 if repeat is Repeat.NEVER:
@@ -141,6 +142,33 @@ class Transport:
                 raise attempts.verdict()
             await asyncio.sleep(pause)
 
+    async def open_answer(
+        self, url: str, path: str, *, params: Mapping[str, str], accept: str
+    ) -> aiohttp.ClientResponse:
+        """A GET of this node whose good answer goes on; to be closed. Raises Unreachable, Refused
+        and its kinds."""
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                response = await self.session.get(
+                    url + path, params=params, headers={"Accept": accept}
+                )
+        except aiohttp.ClientConnectorError as error:
+            raise Unreachable({url: _connect_failure(error)}) from error
+        except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
+            raise Unreachable({url: str(error) or "no answer in time"}) from error
+        if response.status == HTTPStatus.OK:
+            return response
+        async with response:
+            raise await self._refusal(response, url)
+
+    async def _refusal(self, response: aiohttp.ClientResponse, url: str) -> ClientError:
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                answer = Answer(response.status, response.headers, await response.read(), url)
+        except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
+            return Unreachable({url: str(error) or "no answer in time"})
+        return as_error(answer.status, answer.document, url, writes=False)
+
     async def _once(self, url: str, request: _Request, seconds: float) -> Answer:
         async with (
             asyncio.timeout(seconds),
@@ -153,6 +181,10 @@ class Transport:
             ) as response,
         ):
             return Answer(response.status, response.headers, await response.read(), url)
+
+
+def _connect_failure(error: aiohttp.ClientConnectorError) -> str:
+    return error.os_error.strerror or str(error.os_error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,8 +114,8 @@ def test_errors_have_the_kind_that_says_what_may_be_done() -> None:
 
 
 def test_a_tail_begins_where_it_is_told() -> None:
-    assert first_query("start") == {}
-    assert first_query(None) == first_query("end") == {"tail": "0"}
+    assert first_query("start") == {"from": "earliest"}
+    assert first_query(None) == first_query("end") == {"from": "latest"}
     assert first_query(17) == {"timestamp": "17"}
     ago = int(first_query("-5m")["timestamp"])
     assert abs(time.time() * 1000 - 300_000 - ago) < 5_000
