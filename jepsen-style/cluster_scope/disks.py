@@ -1,7 +1,8 @@
 """Which batches each node's disk holds, kept up to date write by write.
 
 Read from the bytes with the clients' own codec: what the broker believes about its log is not
-asked. Only whole batches with good checksums count, up to the first that is none.
+asked. Only whole batches with good checksums count that follow on each other, up to the first that
+does not: a misdirected write may leave a whole one where another belongs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..simulation.cluster import DATA
 from ..simulation.drive import DirectoryNode, DiskChange, Drive, FileNode
 
 _SEGMENT = re.compile(rf"{DATA}/([^/]+-\d+)/(\d{{20}})\.log")
+INTERNAL = "__"
 _FOLDER = re.compile(rf"{DATA}(?:/[^/]+-\d+)?")
 
 Key = str
@@ -25,6 +27,14 @@ class Held(NamedTuple):
 
     batch: Batch
     path: str
+
+
+class End(NamedTuple):
+    """Of what stands in a segment, batch after batch."""
+
+    position: int
+    offset: int
+    """The next one due."""
 
 
 class OnBatch(Protocol):
@@ -45,8 +55,8 @@ class NodeDisk:
         """By base offset."""
         self._files: dict[str, list[int]] = {}
         """Base offsets in each segment, as they follow each other."""
-        self._ends: dict[str, int] = {}
-        """Where the last whole batch of a segment ends."""
+        self._ends: dict[str, End] = {}
+        """By segment."""
         self.attach(drive)
 
     def attach(self, drive: Drive) -> None:
@@ -68,7 +78,7 @@ class NodeDisk:
         """Whether anything stands behind the last whole batch of a segment."""
         for path in self._segments(key):
             node = self._drive.find(path)
-            if isinstance(node, FileNode) and len(node.cached) > self._ends.get(path, 0):
+            if isinstance(node, FileNode) and len(node.cached) > self._end_of(path).position:
                 return True
         return False
 
@@ -94,7 +104,7 @@ class NodeDisk:
             return
         if match is None:
             return
-        known = self._ends.get(change.path, 0)
+        known = self._end_of(change.path).position
         if change.written and change.position >= known:
             self._read_on(match[1], change.path)
         elif change.written or change.position < known:
@@ -131,14 +141,24 @@ class NodeDisk:
             return
         held = self._held.setdefault(key, {})
         bases = self._files.setdefault(path, [])
-        end = self._ends.get(path, 0)
-        for batch in scan(node.cached, end):
-            end = batch.end
+        end = self._end_of(path)
+        # Cleaning leaves gaps, which only these topics have here.
+        may_have_gaps = key.startswith(INTERNAL)
+        for batch in scan(node.cached, end.position):
+            if batch.base_offset != end.offset and not (
+                may_have_gaps and batch.base_offset > end.offset
+            ):
+                break
+            end = End(batch.end, batch.last_offset + 1)
             held[batch.base_offset] = Held(batch, path)
             bases.append(batch.base_offset)
             data = bytes(node.cached[batch.position : batch.end])
             self._on_batch.appeared(self.node_id, key, batch, data)
         self._ends[path] = end
+
+    def _end_of(self, path: str) -> End:
+        """Of a segment; before anything of it was read, its beginning, as its name says."""
+        return self._ends.get(path) or End(0, int(path.rpartition("/")[2].partition(".")[0]))
 
     def _tell_vanished(self, key: Key, before: dict[int, Held]) -> None:
         for base, held in before.items():

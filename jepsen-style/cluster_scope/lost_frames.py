@@ -1,28 +1,38 @@
-"""Requests and answers that never arrive: a look at the frames between clients and nodes."""
+"""Requests and answers that never arrive: a look at the frames to nodes, of clients and of other
+nodes alike.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from ..schedule import sealed_frames as sealed
 from ..simulation import Host, World
-from ..simulation.cluster import KAFKA_PORT
+from ..simulation.cluster import INTERNODE_PORT, KAFKA_PORT
 from ..simulation.endpoint import Endpoint
 
-_PREFIX = 4
-"""Bytes of a frame's length; in a request the API key follows."""
+_LISTENERS = (KAFKA_PORT, INTERNODE_PORT)
+_LENGTH = 4
+_API_ENDS_AT = _LENGTH + 2
+"""In a client's request the API key follows the length."""
 
 
 class _Frames:
-    """Cuts a byte stream into frames; keeps their first bytes."""
+    """Cuts a byte stream into frames; keeps the first bytes of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, head_bytes: int, *, uncounted: int = 0, messages: int = 0) -> None:
+        """`uncounted`: bytes of a frame that its length leaves out. `messages`: of a handshake,
+        which come first, are kept whole, and leave nothing out."""
+        self._head_bytes = head_bytes
+        self._uncounted = uncounted
+        self._messages = messages
         self._head = bytearray()
         self._left = 0
 
     def take(self, data: bytes) -> list[bytes]:
-        """The first six bytes of each frame that begins in `data`."""
-        begun = []
+        """The heads that are whole with `data`."""
+        whole = []
         position = 0
         while position < len(data):
             if self._left:
@@ -30,14 +40,78 @@ class _Frames:
                 self._left -= step
                 position += step
                 continue
-            wanted = _PREFIX + 2 - len(self._head)
+            wanted = self._wanted() - len(self._head)
             self._head += data[position : position + wanted]
             position += wanted
-            if len(self._head) == _PREFIX + 2:
-                begun.append(bytes(self._head))
-                self._left = int.from_bytes(self._head[:_PREFIX], "big") - 2
-                self._head.clear()
-        return begun
+            if len(self._head) >= _LENGTH and len(self._head) == self._wanted():
+                whole.append(bytes(self._head))
+                self._begin_next()
+        return whole
+
+    def _wanted(self) -> int:
+        """Bytes of the head; just those of the length before that is known."""
+        if len(self._head) < _LENGTH:
+            return _LENGTH
+        counted = int.from_bytes(self._head[:_LENGTH], "big")
+        if self._messages:
+            return _LENGTH + counted
+        return min(self._head_bytes, _LENGTH + self._uncounted + counted)
+
+    def _begin_next(self) -> None:
+        if self._messages:
+            self._messages -= 1
+        else:
+            counted = int.from_bytes(self._head[:_LENGTH], "big")
+            self._left = _LENGTH + self._uncounted + counted - len(self._head)
+        self._head.clear()
+
+
+class _Conversation:
+    """One connection to a node: which APIs were asked and not answered yet."""
+
+    def __init__(self, *, between_nodes: bool) -> None:
+        self.is_of_interest = True
+        self._between_nodes = between_nodes
+        self._asked: deque[int] = deque()
+        """API keys."""
+        if between_nodes:
+            apart = sealed.SEAL_BYTES
+            self._requests = _Frames(
+                sealed.API_ENDS_AT, uncounted=apart, messages=sealed.DIALER_MESSAGES
+            )
+            self._answers = _Frames(_LENGTH, uncounted=apart, messages=sealed.LISTENER_MESSAGES)
+        else:
+            self._requests, self._answers = _Frames(_API_ENDS_AT), _Frames(_LENGTH)
+        self._dialers = sealed.DIALER_MESSAGES if between_nodes else 0
+        """Messages of the handshake that have yet to come from the dialer."""
+        self._listeners = sealed.LISTENER_MESSAGES if between_nodes else 0
+
+    def requests(self, data: bytes) -> Iterator[int]:
+        """The API keys of those that begin in it."""
+        for head in self._requests.take(data):
+            if self._dialers:
+                self._pass_handshake(head)
+            else:
+                api = sealed.api_of(head) if self._between_nodes else _api_of(head)
+                self._asked.append(api)
+                yield api
+
+    def answers(self, data: bytes) -> Iterator[int]:
+        """The API keys that those are for which begin in it."""
+        for _ in self._answers.take(data):
+            if self._listeners:
+                self._listeners -= 1
+            elif self._asked:
+                yield self._asked.popleft()
+
+    def _pass_handshake(self, message: bytes) -> None:
+        if self._dialers == sealed.DIALER_MESSAGES:
+            self.is_of_interest = sealed.service_of(message[_LENGTH:]) == sealed.KAFKA
+        self._dialers -= 1
+
+
+def _api_of(head: bytes) -> int:
+    return int.from_bytes(head[_LENGTH:_API_ENDS_AT], "big")
 
 
 class LostFrames:
@@ -49,50 +123,45 @@ class LostFrames:
         self._requests_lost: dict[tuple[str, int], bool] = {}
         """(node's host, API key) -> silently."""
         self._answers_lost: dict[tuple[str, int], bool] = {}
-        self._requests: dict[Endpoint, _Frames] = {}
-        self._answers: dict[Endpoint, _Frames] = {}
-        self._keys: dict[Endpoint, deque[int]] = {}
-        """API keys asked over the node's end and not answered yet."""
+        self._conversations: dict[Endpoint, _Conversation] = {}
+        """By the node's end."""
         self._muted: dict[Endpoint, None] = {}
         world.network.on_send = self._on_send
 
     def lose_requests(self, node: Host, api: int, *, silently: bool) -> Callable[[], None]:
-        """The result ends it."""
+        """What anybody asks of the node. The result ends it."""
         return _marked(self._requests_lost, (node.name, api), silently)
 
     def lose_answers(self, node: Host, api: int, *, silently: bool) -> Callable[[], None]:
-        """The result ends it."""
+        """What the node answers anybody. The result ends it."""
         return _marked(self._answers_lost, (node.name, api), silently)
 
     def _on_send(self, sender: Endpoint, data: bytes) -> bool:
         """False: the bytes are swallowed."""
         if sender in self._muted:
             return False
-        if sender.remote[1] == KAFKA_PORT:
-            return self._pass_requests(sender, data)
-        if sender.local[1] == KAFKA_PORT:
-            return self._pass_answers(sender, data)
-        return True
-
-    def _pass_requests(self, sender: Endpoint, data: bytes) -> bool:
-        keys = self._keys.setdefault(sender.peer, deque())
-        for head in self._requests.setdefault(sender, _Frames()).take(data):
-            api = int.from_bytes(head[_PREFIX:], "big")
-            silently = self._requests_lost.get((sender.remote_host.name, api))
-            if silently is not None:
-                return self._lose(sender, silently=silently)
-            keys.append(api)
-        return True
-
-    def _pass_answers(self, sender: Endpoint, data: bytes) -> bool:
-        keys = self._keys.setdefault(sender, deque())
-        for _ in self._answers.setdefault(sender, _Frames()).take(data):
-            if not keys:
-                continue
-            silently = self._answers_lost.get((sender.host.name, keys.popleft()))
+        if sender.remote[1] in _LISTENERS:
+            lost, where, node = self._requests_lost, sender.peer, sender.remote_host
+            apis = self._conversation(where).requests
+        elif sender.local[1] in _LISTENERS:
+            lost, where, node = self._answers_lost, sender, sender.host
+            apis = self._conversation(where).answers
+        else:
+            return True
+        if not self._conversations[where].is_of_interest:
+            return True
+        for api in apis(data):
+            silently = lost.get((node.name, api))
             if silently is not None:
                 return self._lose(sender, silently=silently)
         return True
+
+    def _conversation(self, node_end: Endpoint) -> _Conversation:
+        found = self._conversations.get(node_end)
+        if found is None:
+            found = _Conversation(between_nodes=node_end.local[1] == INTERNODE_PORT)
+            self._conversations[node_end] = found
+        return found
 
     def _lose(self, sender: Endpoint, *, silently: bool) -> bool:
         self.lost += 1

@@ -37,7 +37,7 @@ REJOIN_MS = 2_500
 has left ISR and ELR (C1), and were the others to follow before it is back, nobody could be
 elected."""
 
-PRODUCE, FETCH = 0, 1
+PRODUCE, FETCH, ALTER_PARTITION, BROKER_HEARTBEAT = 0, 1, 56, 63
 
 Stroke = tuple[str, str, Mapping[str, Option]]
 """Kind, role, options."""
@@ -57,6 +57,8 @@ BAG: Sequence[Stroke] = (
     ("lost-responses", "leader", {"api": PRODUCE, "silently": False}),
     ("lost-responses", "leader", {"api": FETCH, "silently": True}),
     ("lost-requests", "leader", {"api": PRODUCE, "silently": True}),
+    ("lost-responses", "controller", {"api": ALTER_PARTITION, "silently": True}),
+    ("lost-responses", "controller", {"api": BROKER_HEARTBEAT, "silently": False}),
     ("clients-cut", "leader", {}),
     ("isolate", "leader", {"clients": False}),
     ("isolate", "leader", {"direction": "in", "clients": True}),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
+
+from ..schedule import sealed_frames as sealed
 
 PIECE_BYTES = 64 * 1024
 _LENGTH = 4
@@ -49,6 +52,48 @@ class Conversation:
                 yield piece
 
 
+class SealedConversation:
+    """The same on a connection between nodes, whose answers come in the order of the requests."""
+
+    def __init__(self, hello: bytes) -> None:
+        """`hello`: the dialer's first message, with its length."""
+        self._asked: deque[int] = deque()
+        self._has_kafka_frames = sealed.service_of(hello[_LENGTH:]) == sealed.KAFKA
+
+    async def requests(self, reader: asyncio.StreamReader) -> AsyncIterator[Piece]:
+        """All that comes after the hello."""
+        async for piece in _messages(reader, sealed.DIALER_MESSAGES - 1):
+            yield piece
+        if not self._has_kafka_frames:
+            async for piece in pieces(reader):
+                yield piece
+        while (prefix := await _exactly(reader, sealed.API_ENDS_AT)) is not None:
+            api = sealed.api_of(prefix)
+            self._asked.append(api)
+            async for piece in _frame(reader, prefix, api, uncounted=sealed.SEAL_BYTES):
+                yield piece
+
+    async def answers(self, reader: asyncio.StreamReader) -> AsyncIterator[Piece]:
+        async for piece in _messages(reader, sealed.LISTENER_MESSAGES):
+            yield piece
+        if not self._has_kafka_frames:
+            async for piece in pieces(reader):
+                yield piece
+        while (prefix := await _exactly(reader, _LENGTH)) is not None:
+            api = self._asked.popleft() if self._asked else None
+            async for piece in _frame(reader, prefix, api, uncounted=sealed.SEAL_BYTES):
+                yield piece
+
+
+async def _messages(reader: asyncio.StreamReader, count: int) -> AsyncIterator[Piece]:
+    for _ in range(count):
+        prefix = await _exactly(reader, _LENGTH)
+        if prefix is None:
+            return
+        async for piece in _frame(reader, prefix, None):
+            yield piece
+
+
 async def pieces(reader: asyncio.StreamReader) -> AsyncIterator[Piece]:
     """A stream of which nothing is known."""
     while data := await reader.read(PIECE_BYTES):
@@ -56,9 +101,10 @@ async def pieces(reader: asyncio.StreamReader) -> AsyncIterator[Piece]:
 
 
 async def _frame(
-    reader: asyncio.StreamReader, prefix: bytes, api: int | None
+    reader: asyncio.StreamReader, prefix: bytes, api: int | None, *, uncounted: int = 0
 ) -> AsyncIterator[Piece]:
-    left = int.from_bytes(prefix[:_LENGTH], "big") - (len(prefix) - _LENGTH)
+    """`uncounted`: bytes behind the length that it leaves out."""
+    left = int.from_bytes(prefix[:_LENGTH], "big") + uncounted - (len(prefix) - _LENGTH)
     first = await _up_to(reader, min(left, PIECE_BYTES))
     yield Piece(prefix + first, begins=True, api=api)
     left -= len(first)

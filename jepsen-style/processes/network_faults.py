@@ -94,10 +94,14 @@ class NetworkFaults:
         return heal
 
     async def _lost_responses(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        return self._lose(fault, [self._links.link(party(node_id), CLIENTS) for node_id in nodes])
+        others = outside(nodes, self._node_ids, clients=True)
+        ways = [(node_id, other) for node_id in nodes for other in others]
+        return self._lose(fault, links_of(self._links, ways))
 
     async def _lost_requests(self, fault: Fault, nodes: Sequence[int]) -> Heal:
-        return self._lose(fault, [self._links.link(CLIENTS, party(node_id)) for node_id in nodes])
+        others = outside(nodes, self._node_ids, clients=True)
+        ways = [(other, node_id) for node_id in nodes for other in others]
+        return self._lose(fault, links_of(self._links, ways))
 
     def _lose(self, fault: Fault, links: Sequence[Link]) -> Heal:
         api = int(fault.option("api"))

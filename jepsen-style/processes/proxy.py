@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import struct
 from collections.abc import AsyncIterator, Sequence
 from random import Random
 
 from ...seam import accept_no_more
-from .frames import Conversation, Piece, pieces
+from ..schedule import sealed_frames as sealed
+from .frames import Conversation, Piece, SealedConversation
 from .links import CLIENTS, Link, Links, Party, party
 
 LOOPBACK = "127.0.0.1"
@@ -17,14 +17,22 @@ LOOPBACK = "127.0.0.1"
 HELD_PIECES = 64
 """On their way in one direction of one connection; the sender waits beyond that."""
 
-_HELLO = struct.Struct(">8s32si")
-"""Magic, nonce and node id: how a node says who dials (`raftlog.handshake`)."""
-HELLO_BYTES = 4 + _HELLO.size
+MAX_HELLO_BYTES = 1 << 10
+
+
+async def read_hello(reader: asyncio.StreamReader) -> bytes:
+    """A node's first message to another, with its length. Raises EOFError, or Broken when it is
+    none."""
+    prefix = await reader.readexactly(sealed.LENGTH_BYTES)
+    size = int.from_bytes(prefix, "big")
+    if not sealed.HELLO.size <= size <= MAX_HELLO_BYTES:
+        raise Broken
+    return prefix + await reader.readexactly(size)
 
 
 def dialer_of(hello: bytes) -> Party:
-    """Who opens an inter-node connection, by its first HELLO_BYTES."""
-    return party(int(_HELLO.unpack_from(hello, 4)[2]))
+    """Who opens an inter-node connection."""
+    return party(sealed.dialing_node(hello[sealed.LENGTH_BYTES :]))
 
 
 class Broken(Exception):
@@ -32,8 +40,8 @@ class Broken(Exception):
 
 
 class Proxy:
-    """One listener. `between_nodes`: of the inter-node listener, whose frames are sealed; else of
-    the clients' one, whose frames are told apart by API key."""
+    """One listener. `between_nodes`: of the inter-node listener, whose frames are sealed: whoever
+    misses one ends the connection, so the first that is lost is the last that is carried."""
 
     def __init__(
         self,
@@ -92,19 +100,16 @@ class Proxy:
         self, reader: asyncio.StreamReader, writers: list[asyncio.StreamWriter]
     ) -> None:
         try:
-            hello = await reader.readexactly(HELLO_BYTES) if self._between_nodes else b""
+            hello = await read_hello(reader) if self._between_nodes else b""
             dialer = dialer_of(hello) if hello else CLIENTS
             there, back = self._links.link(dialer, self._node), self._links.link(self._node, dialer)
             await there.passable()
             node_reader, node_writer = await asyncio.open_connection(*self._upstream)
             writers.append(node_writer)
             node_writer.write(hello)
-            if self._between_nodes:
-                asked, answered = pieces(reader), pieces(node_reader)
-            else:
-                conversation = Conversation()
-                asked = conversation.requests(reader)
-                answered = conversation.answers(node_reader)
+            conversation = SealedConversation(hello) if hello else Conversation()
+            asked = conversation.requests(reader)
+            answered = conversation.answers(node_reader)
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._flow(asked, writers[1], there))
                 both.create_task(self._flow(answered, writers[0], back))
@@ -150,7 +155,7 @@ class Proxy:
             if piece is None:
                 target.close()
                 raise Broken
-            if piece.begins:
+            if piece.begins and not (swallowing and self._between_nodes):
                 swallowing = self._is_lost(piece, link)
                 if not swallowing and self._dice.random() < link.loss:
                     self.torn_frames += 1

@@ -18,7 +18,7 @@ from random import Random
 from ..simulation.dice import stream
 from .coverage import Cell, Phase
 from .kinds import KINDS, Option
-from .options import draw_options
+from .options import CONTROLLER_APIS, draw_options
 from .quests import COORDINATOR, has_group, quests
 from .schedule import PROTOCOLS, Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 
@@ -262,7 +262,9 @@ class _Faults:
     def _lost(self, at: int) -> int:
         kind = self._dice.choice(("lost-responses", "lost-responses", "lost-requests"))
         options = draw_options(self._dice, kind)
-        return self._add(at, kind, self._leader(), self._duration(), options)
+        at_controller = options["api"] in CONTROLLER_APIS
+        target = Target("controller") if at_controller else self._leader()
+        return self._add(at, kind, target, self._duration(), options)
 
     def _disk(self, at: int) -> int:
         return self._one(at, ("failed-sync", "full-disk", "write-error", "read-error"))

@@ -73,9 +73,9 @@ KINDS: Mapping[str, FaultKind] = _kinds(
     # Connections overtake each other; within one the order holds, as TCP's does.
     FaultKind("reorder", Area.NETWORK, {"jitter_ms": 200}),
     FaultKind("loss", Area.NETWORK, {"chance": 0.1}),
-    # The target's answers to this API never arrive. `silently`: no reset tells the asker.
+    # The target's answers to this API never arrive, whoever asked. `silently`: no reset tells it.
     FaultKind("lost-responses", Area.NETWORK, {"api": 0, "silently": True}),
-    # The same for what clients ask of it.
+    # The same for what is asked of it.
     FaultKind("lost-requests", Area.NETWORK, {"api": 0, "silently": True}),
     # Disks.
     FaultKind("power-cut", Area.DISK, {"keep": "any"}, cuts_power=True),

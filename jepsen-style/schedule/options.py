@@ -12,7 +12,11 @@ from types import MappingProxyType
 from .kinds import KEEPS, Option
 
 _SELDOM = (False, False, True)
-_LOST = {"silently": (False, True), "api": (0, 1, 3, 22)}  # Produce, Fetch, Metadata, producer ids.
+CLIENT_APIS = (0, 1, 3, 22)
+"""Produce, Fetch (of followers, too), Metadata, InitProducerId."""
+CONTROLLER_APIS = (56, 63)
+"""AlterPartition and BrokerHeartbeat: what nodes ask of the active controller."""
+_LOST = {"silently": (False, True), "api": (*CLIENT_APIS, *CONTROLLER_APIS)}
 _PLACE = {
     "place": ("log", "index", "checkpoint", "quorum"),
     "where": tuple(round(0.001 * number, 3) for number in range(1_000)),

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from .kinds import KINDS
 from .options import VALUES
 from .quests import STRIKE_ALL
-from .schedule import Consumers, Fault, Producers, Schedule, Target, Topic
+from .schedule import CONSUMER, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 
 TOPIC = Topic("orders", 2, 3, {"min.insync.replicas": "2"})
+GROUP = Group("readers", TOPIC.name, protocol=CONSUMER)
+"""Of schedules that strike its coordinator."""
 STEP_MS = 200
 """Times are multiples of it: a smaller step would only make shrinking longer."""
 
@@ -52,6 +54,7 @@ def _targets(kind: str) -> st.SearchStrategy[Target]:
         st.builds(Target, st.just("leader"), st.just(TOPIC.name), partitions),
         st.builds(Target, st.just("follower"), st.just(TOPIC.name), partitions, st.integers(0, 1)),
         st.just(Target("controller")),
+        st.just(Target("coordinator", group=GROUP.name)),
     )
 
 
@@ -71,6 +74,7 @@ def schedules(
 
 
 def _schedule(drawn: Sequence[Fault], hurt_ms: int, seed: int) -> Schedule:
+    groups = [GROUP] if any(fault.target.role == "coordinator" for fault in drawn) else []
     return Schedule(
         seed=seed,
         nodes=3,
@@ -78,6 +82,7 @@ def _schedule(drawn: Sequence[Fault], hurt_ms: int, seed: int) -> Schedule:
         producers=(Producers(TOPIC.name, batch_records=2),),
         consumers=(Consumers(TOPIC.name),),
         faults=tuple(sorted(drawn, key=lambda fault: fault.at_ms)),
-        settings={"min.insync.replicas": "2"},
+        groups=tuple(groups),
+        settings={"min.insync.replicas": "2", **GROUP.settings},
         hurt_ms=hurt_ms,
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from random import Random
 from uuid import UUID
 
 import pytest
 
 from logboat.jepsen_style.processes.links import CLIENTS, Links, party
-from logboat.jepsen_style.processes.proxy import HELLO_BYTES, Proxy, dialer_of
-from logboat.raftlog.handshake import Credential, DialerHandshake
+from logboat.jepsen_style.processes.proxy import Proxy, dialer_of
+from logboat.jepsen_style.schedule import sealed_frames
+from logboat.node.internode_frame import KAFKA_SERVICE
+from logboat.raftlog import Channel, Credential, accept_factory, dial
+from logboat.raftlog.handshake import DialerHandshake
 from logboat.seam import accept_no_more
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
@@ -250,30 +252,149 @@ def test_a_reset_ends_every_connection() -> None:
     run(test)
 
 
-def test_the_proxy_reads_who_dials_from_the_hello_of_the_real_handshake() -> None:
-    credential = Credential(
-        node_id=7, directory_id=UUID(int=3), cluster_id="a cluster", secret=b"s" * 32
+def credential(node_id: int) -> Credential:
+    return Credential(
+        node_id=node_id, directory_id=UUID(int=node_id), cluster_id="a cluster", secret=b"s" * 32
     )
-    dialer = DialerHandshake(credential, Random(1), service="quorum", expected_node_id=2)
+
+
+def hello_of(node_id: int, service: str) -> bytes:
+    dialer = DialerHandshake(credential(node_id), Random(1), service=service, expected_node_id=2)
     hello = dialer.first_message()
     assert hello is not None
-    framed = len(hello).to_bytes(4, "big") + hello
-    assert dialer_of(framed[:HELLO_BYTES]) == party(7)
+    return len(hello).to_bytes(4, "big") + hello
 
 
-@pytest.mark.parametrize("turns", range(6))
-def test_a_connection_that_was_just_accepted_ends_with_the_proxy(turns: int) -> None:
-    """However far the loop has come with it when the proxy is closed."""
+def test_the_proxy_reads_who_dials_and_for_what_from_the_hello_of_the_real_handshake() -> None:
+    hello = hello_of(7, KAFKA_SERVICE)
+    assert dialer_of(hello) == party(7)
+    assert sealed_frames.service_of(hello[4:]) == sealed_frames.KAFKA
+    assert sealed_frames.service_of(hello_of(7, "quorum")[4:]) == b"quorum"
+
+
+class Nodes:
+    """Node 1 asks node 2 by real channels, through a proxy; node 2 echoes."""
+
+    def __init__(self, proxy: Proxy, host: str, port: int) -> None:
+        self.proxy = proxy
+        self.there = proxy._links.link(party(1), party(2))
+        self.back = proxy._links.link(party(2), party(1))
+        self.got: list[bytes] = []
+        self._address = host, port
+        self._channels: list[Channel] = []
+
+    def on_channel(self, channel: Channel) -> None:
+        self._channels.append(channel)
+
+        def on_frame(payload: memoryview) -> None:
+            self.got.append(bytes(payload))
+            channel.send([bytes(8), bytes(payload)])
+
+        channel.set_receiver(on_frame, lambda: None)
+
+    async def dial(self, service: str) -> tuple[Channel, asyncio.Queue[bytes | None]]:
+        """A channel, and what comes over it; None at its end."""
+        host, port = self._address
+        channel = await dial(
+            host,
+            port,
+            credential=credential(1),
+            service=service,
+            expected_node_id=2,
+            rng=Random(2),
+            deadline=asyncio.get_running_loop().time() + PATIENCE,
+        )
+        came: asyncio.Queue[bytes | None] = asyncio.Queue(16)
+        channel.set_receiver(
+            lambda payload: came.put_nowait(bytes(payload)), lambda: came.put_nowait(None)
+        )
+        self._channels.append(channel)
+        return channel, came
+
+    def close(self) -> None:
+        for channel in self._channels:
+            channel.close()
+
+
+@asynccontextmanager
+async def nodes() -> AsyncIterator[Nodes]:
+    loop = asyncio.get_running_loop()
+    acceptor = accept_factory(credential(2), Random(3), lambda channel: made.on_channel(channel))
+    server = await loop.create_server(acceptor, "127.0.0.1", 0)
+    links = Links()
+    proxy = Proxy(links, 2, server.sockets[0].getsockname()[:2], Random(1), between_nodes=True)
+    made = Nodes(proxy, *await proxy.start())
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield made
+    finally:
+        made.close()
+        await proxy.close()
+        await accept_no_more(server)
+
+
+ALTER_PARTITION, HEARTBEAT = 56, 63
+
+
+def sealed_request(api: int, body: bytes = b"body") -> list[bytes]:
+    """As one node sends it to another."""
+    return [bytes(sealed_frames.ORIGIN_BYTES), request(api, 1, body)[4:]]
+
+
+def test_between_nodes_all_passes_unchanged_whatever_the_service() -> None:
+    async def test() -> None:
+        async with nodes() as made:
+            for service in (KAFKA_SERVICE, "quorum"):
+                made.got.clear()
+                channel, came = await made.dial(service)
+                for size in (0, 1, 70_000, 300_000):
+                    sent = sealed_request(HEARTBEAT, bytes(size))
+                    channel.send(sent)
+                    assert await came.get() == bytes(8) + b"".join(sent)
+
+    run(test)
+
+
+def test_between_nodes_too_only_answers_to_the_named_api_are_lost() -> None:
+    async def test() -> None:
+        async with nodes() as made:
+            made.back.lost_apis[ALTER_PARTITION] = False
+            channel, came = await made.dial(KAFKA_SERVICE)
+            channel.send(sealed_request(HEARTBEAT))
+            assert await came.get() is not None
+            channel.send(sealed_request(ALTER_PARTITION))
+            assert await came.get() is None
+            assert len(made.got) == 2
+            assert made.proxy.lost_frames == 1
+
+    run(test)
+
+
+def test_what_comes_after_a_lost_frame_between_nodes_is_lost_with_it() -> None:
+    """Its sequence would have a gap, which tells the other side."""
 
     async def test() -> None:
-        proxy = Proxy(Links(), 1, ("127.0.0.1", 1), Random(1))
-        with socket.create_connection(await proxy.start(), PATIENCE) as dialer:
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            await proxy.close()
-            for _ in range(6):
-                await asyncio.sleep(0)
-            with suppress(ConnectionResetError):
-                assert dialer.recv(1) == b""
+        async with nodes() as made:
+            made.there.lost_apis[ALTER_PARTITION] = True
+            channel, came = await made.dial(KAFKA_SERVICE)
+            channel.send(sealed_request(ALTER_PARTITION))
+            channel.send(sealed_request(HEARTBEAT))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(came.get(), SOON)
+            assert made.got == []
+            other, answered = await made.dial(KAFKA_SERVICE)
+            other.send(sealed_request(HEARTBEAT))
+            assert await answered.get() is not None
+
+    run(test)
+
+
+def test_the_quorums_frames_are_not_taken_for_kafkas() -> None:
+    async def test() -> None:
+        async with nodes() as made:
+            made.there.lost_apis[ALTER_PARTITION] = False
+            channel, came = await made.dial("quorum")
+            channel.send(sealed_request(ALTER_PARTITION))
+            assert await came.get() is not None
 
     run(test)

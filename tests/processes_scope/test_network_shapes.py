@@ -79,14 +79,16 @@ def test_each_shape_cuts_its_links_and_no_other(
     assert where(after, lambda link: not link.is_open) == set()
 
 
+TO_1 = {(CLIENTS, party(1)), *((party(n), party(1)) for n in (2, 3, 4))}
+FROM_1 = {(target, source) for source, target in TO_1}
 AROUND_1 = both((1, 2), (1, 3), (1, 4)) | with_clients(1)
 
 HURT: list[tuple[str, Mapping[str, Option], Link, Ways]] = [
     ("delay", {"latency_ms": 50, "jitter_ms": 100}, Link(latency_s=0.05, jitter_s=0.1), AROUND_1),
     ("reorder", {"jitter_ms": 300}, Link(jitter_s=0.3), AROUND_1),
     ("loss", {"chance": 0.25}, Link(loss=0.25), AROUND_1),
-    ("lost-responses", {"api": 0, "silently": False}, Link(lost_apis={0: False}), set()),
-    ("lost-requests", {"api": 0, "silently": True}, Link(lost_apis={0: True}), set()),
+    ("lost-responses", {"api": 0, "silently": False}, Link(lost_apis={0: False}), FROM_1),
+    ("lost-requests", {"api": 0, "silently": True}, Link(lost_apis={0: True}), TO_1),
 ]
 
 
@@ -98,10 +100,6 @@ def hurts(link: Link) -> tuple[float, float, float, dict[int, bool]]:
 def test_each_slowness_and_loss_touches_its_links_and_heals(
     kind: str, options: Mapping[str, Option], expected: Link, ways: Ways
 ) -> None:
-    if kind == "lost-responses":
-        ways = {(party(1), CLIENTS)}
-    elif kind == "lost-requests":
-        ways = {(CLIENTS, party(1))}
     during, after = struck(kind, options)
     untouched = hurts(Link())
     assert where(during, lambda link: hurts(link) == hurts(expected)) == ways

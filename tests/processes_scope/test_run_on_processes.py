@@ -25,7 +25,7 @@ MINUTES = 0.25
 SEED = 16
 """A leader and a coordinator are killed, a disk is wiped, and a bit of it flipped later."""
 LAST_LINE = re.compile(
-    r"run: held \| ops=\d+ acknowledged=\d+ lost=0 faults=\d+ unavailable_s=\d+\.\d"
+    r"run: too weak \| ops=\d+ acknowledged=\d+ lost=0 faults=\d+ unavailable_s=\d+\.\d"
 )
 
 
@@ -66,7 +66,10 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
     ]
     status = main(["run", *chosen])
     output = capsys.readouterr().out
-    assert status == 0, output
+    # A quarter of a minute proves little, and says so.
+    assert status == Word.TOO_WEAK.status, output
+    assert "killed leaders, at least 2 are needed" in output
+    assert "the final full read is missing" not in output
     assert LAST_LINE.fullmatch(output.splitlines()[-1]), output
     assert "coverage: " in output
 
@@ -77,8 +80,6 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
     assert "Faults tried" in report
     assert "by proxies: " in report
     assert re.search(r"topics that came and went: [1-9]", report)
-    assert not (folder / "cluster").exists()
-
     # The control: the same history without one record that was acknowledged.
     lines = (folder / "history.jsonl").read_bytes().splitlines()
     broken = tmp_path / "broken.jsonl"
