@@ -61,6 +61,12 @@ def why_still_ready(cluster: LocalCluster, node_id: int) -> str | None:
     return None if ready is not None and ready.status == 503 else f"answered {ready}"
 
 
+def seconds_of_an_answer(cluster: LocalCluster, node_id: int) -> float:
+    began = time.monotonic()
+    assert cluster.get("/healthz", node_id=node_id) is not None
+    return time.monotonic() - began
+
+
 @pytest.mark.processes
 def test_a_node_that_is_cut_off_is_fenced_and_comes_back() -> None:
     with LocalCluster(nodes=3, settings={"faults.enable": "true"}) as cluster:
@@ -79,16 +85,15 @@ def test_a_node_that_is_cut_off_is_fenced_and_comes_back() -> None:
             answer = cluster.post(FAULTS, fault, node_id=alone)
             assert answer is not None
             assert answer.status == 200, answer
-        cluster.wait_until(lambda: None if down() == [alone] else f"down: {down()}", "fenced", 15)
+        cluster.wait_until(lambda: None if down() == [alone] else f"down: {down()}", "fenced", 60)
         # It notices by itself, in its own time.
-        cluster.wait_until(lambda: why_still_ready(cluster, alone), "not ready", 15)
+        cluster.wait_until(lambda: why_still_ready(cluster, alone), "not ready", 60)
         answer = cluster.request("DELETE", FAULTS, node_id=alone)
         assert answer is not None
         assert answer.status == 204
-        cluster.wait_until(lambda: f"down: {down()}" if down() else None, "back", 15)
+        cluster.wait_until(lambda: f"down: {down()}" if down() else None, "back", 60)
 
-        began = time.monotonic()
         cluster.post(FAULTS, {"kind": "pause", "for": "400ms"}, node_id=alone)
-        time.sleep(0.1)
-        assert cluster.get("/healthz", node_id=alone) is not None
-        assert time.monotonic() - began > 0.4
+        end = time.monotonic() + 30
+        while seconds_of_an_answer(cluster, alone) < 0.2:
+            assert time.monotonic() < end, "it never stood still"

@@ -55,7 +55,7 @@ async def commit(node: GroupNode, partition: int, offset: int) -> None:
 
 @pytest.fixture
 async def http(node: GroupNode) -> AsyncIterator[Http]:
-    server = TestServer(application(node, Random(1), host="127.0.0.1", leader_seconds=0.2))
+    server = TestServer(application(node, Random(1), host="127.0.0.1", leader_seconds=1.0))
     async with TestClient(server) as client:
         yield client
 

@@ -180,14 +180,16 @@ async def test_a_key_whose_request_was_refused_is_free_again(http: Http, node: F
     assert (await keyed(http, "one", [{"value": "a"}]))[0] == 200
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_key_whose_first_request_is_in_work_waits(http: Http, node: FakeNode) -> None:
-    node.slow_to_lead["orders", 0] = 3
+    node.slow_to_lead["orders", 0] = 1_000_000
     records = [{"value": "a", "partition": 0}]
     first = asyncio.create_task(keyed(http, "one", records))
     while not node.asked:  # noqa: ASYNC110
         await asyncio.sleep(0)
     status, document = await keyed(http, "one", records)
     assert (status, document["retriable"]) == (409, True)
+    node.slow_to_lead["orders", 0] = 0
     assert (await first)[0] == 200
 
 

