@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,16 @@ logger = logging.getLogger(__name__)
 class Dispatcher:
     """The APIs of one listener. Holds no state of connections."""
 
-    def __init__(self, services: Services, served: Mapping[ApiKey, Served]) -> None:
+    def __init__(
+        self,
+        services: Services,
+        served: Mapping[ApiKey, Served],
+        requests: Counter[ApiKey] | None = None,
+    ) -> None:
+        """`requests`: where to count those that are handled."""
         self._services = services
         self._served = served
+        self._requests = Counter() if requests is None else requests
         self._handlers: dict[ApiKey, Handler] = {}
 
     def decode(self, frame: memoryview, caller: Caller) -> tuple[Served, Call, Message | None]:
@@ -76,6 +84,7 @@ class Dispatcher:
         self, served: Served, call: Call, request: Message | None
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Start the handler: its reply, or what is to be awaited for it."""
+        self._requests[served.key] += 1
         handler = self._handlers.get(served.key)
         if handler is None:
             handler = self._handlers[served.key] = served.load()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -24,6 +25,7 @@ from ..partitions import Replicas, ReplicationConfig
 from ..partitions.storage import MOST_OPEN_FILES, LogDirectory
 from ..raftlog import Channel, Credential, Observer, RaftLog, RaftSettings, Role
 from ..seam import Clock, Disk, OnFatal, SyncFailed, TaskScope
+from ..wire import ApiKey
 from .addresses import Address
 from .broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from .config import NodeConfig
@@ -130,6 +132,7 @@ class Node:
         self.clock = clock
         self.rng = rng
         self.loop_lag = LoopLag()
+        self._requests: Counter[ApiKey] = Counter()
         self._on_fatal = on_fatal
         self._open_files = open_files
         self._tasks = TaskScope(on_fatal)
@@ -170,7 +173,7 @@ class Node:
         await self.internode.serve(
             self.credential,
             self.rng,
-            Dispatcher(self.services, INTERNODE_APIS),
+            Dispatcher(self.services, INTERNODE_APIS, self._requests),
             on_gone=self.replicas.forget_sessions,
         )
         await self.raft.start()
@@ -425,7 +428,8 @@ class Node:
         await self.log_directory.forget_failed_sync()
         await self.replicas.wait_recovered()
         await self.clients.serve(
-            Dispatcher(self.services, CLIENT_APIS), on_gone=self.replicas.forget_sessions
+            Dispatcher(self.services, CLIENT_APIS, self._requests),
+            on_gone=self.replicas.forget_sessions,
         )
         lifecycle.logs_are_open()
 
@@ -469,6 +473,7 @@ class Node:
             controller=self.controller_client(),
             forwarder=self._http_forwarders[0],
             loop_lag=self.loop_lag,
+            requests=self._requests,
             services=self.services,
             callers=self._http_forwarders[1],
             history=history,

@@ -204,6 +204,7 @@ class Fetch:
         else:
             partition = self._finder.find(asked.topic, asked.partition)
         read.partition = partition
+        partition.traffic.fetches += 1
         if self._replica_id >= 0:
             read.divergence = partition.on_replica_fetch(
                 replica_id=self._replica_id,
@@ -359,6 +360,7 @@ class Fetch:
         served = []
         for read in self._reads:
             self._refuse_if_changed(read)
+            self._count(read)
             if self._context.incremental and not self._has_news(read):
                 continue
             data = self._partition_data(read)
@@ -390,6 +392,16 @@ class Fetch:
             for node in hints.nodes()
         ]
         return response
+
+    def _count(self, read: PartitionRead) -> None:
+        if read.partition is None:
+            return
+        traffic = read.partition.traffic
+        traffic.failed_fetches += read.error is not ErrorCode.NONE
+        if self._replica_id >= 0:
+            traffic.replicated_out += read.size
+        else:
+            traffic.bytes_out += read.size
 
     def _partition_data(self, read: PartitionRead) -> PartitionData:
         data = PartitionData(

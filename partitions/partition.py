@@ -26,6 +26,7 @@ from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, Repl
 from .replication_config import ReplicationConfig
 from .roles import PartitionState, Refused, ReplicationCounters, Role
 from .storage import Appended, LeaderBatch, LogRead, PartitionLog, StorageFailed, VerificationGuard
+from .traffic import Traffic
 from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Surroundings:
     config: ReplicationConfig
     clock: Clock
     counters: ReplicationCounters
+    traffic: Traffic
     propose_isr: Callable[[Partition, IsrProposal], None]
     on_role: Callable[[Partition], None]
     """The role or leader epoch has changed."""
@@ -72,6 +74,7 @@ class Partition:
         self.partition = log.partition
         self.topic_id: UUID = log.topic_id
         self.log = log
+        self.traffic = surroundings.traffic.of(log.topic)
         self.role = Role.OFFLINE
         self.leader: LeaderState | None = None
         self.follower: FollowerState | None = None
@@ -320,6 +323,8 @@ class Partition:
             guard=guard,
         )
         if not appended.duplicate:
+            self.traffic.messages_in += appended.last_offset - appended.base_offset + 1
+            self.traffic.bytes_in += appended.size
             leader.on_appended(self.log.log_end_offset)
             self.log_end_fetches.wake_all()
         return appended
@@ -549,6 +554,7 @@ class Partition:
             return False
         if records is not None and len(records):
             self.log.append_as_follower(records, committed=leader_high_watermark)
+            self.traffic.replicated_in += len(records)
         # After the append: the watermark in the answer may cover what came with it.
         if state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset):
             self._on_watermark_moved()

@@ -22,6 +22,7 @@ from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
 from .roles import Refused
 from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed, VerificationGuard
+from .traffic import TopicTraffic
 from .waiting_room import PendingAnswers
 
 FIRST_VERSION_WITH_ZSTD = 7
@@ -48,6 +49,7 @@ async def produce(
     pending = PendingAnswers()
     deadline = asyncio.get_running_loop().time() + max(request.timeout_ms, 0) / 1000
     later: list[_Later] = []
+    counted: list[tuple[TopicTraffic, Answer]] = []
     valid_acks = request.acks in (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
     for topic in request.topic_data:
@@ -68,6 +70,8 @@ async def produce(
                     partition = finder.find_by_id(topic.topic_id, asked.index)
                 else:
                     partition = finder.find(topic.name, asked.index)
+                partition.traffic.produces += 1
+                counted.append((partition.traffic, answer))
                 records = one_buffer(asked.records)
                 _refuse_codec(records, version)
                 turn = order.enter(partition, records, version)
@@ -80,6 +84,8 @@ async def produce(
     if later:
         await _append_later(order, later, request.acks, pending, deadline)
     await pending.wait(deadline)
+    for traffic, answer in counted:
+        traffic.failed_produces += answer.error_code != ErrorCode.NONE
     if version >= FIRST_VERSION_WITH_LEADER_HINTS:
         _add_leader_hints(finder, response)
     return response

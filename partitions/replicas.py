@@ -57,6 +57,7 @@ from .storage import (
 from .storage.cleaner import CleanerSettings, CleaningCandidate, LogCleaner
 from .storage.group_commit import PASSING_ERRORS
 from .storage.producer_expiry import ProducerExpiry
+from .traffic import Traffic
 from .waiting_room import PendingAnswers
 
 logger = logging.getLogger(__name__)
@@ -109,6 +110,7 @@ class Replicas:
         on_fatal: OnFatal,
     ) -> None:
         self.counters = ReplicationCounters()
+        self.traffic = Traffic()
         self._node_id = node_id
         self._directory = log_directory
         self._config = config
@@ -186,6 +188,7 @@ class Replicas:
             config=config,
             clock=clock,
             counters=self.counters,
+            traffic=self.traffic,
             propose_isr=self._propose_isr,
             on_role=self._on_role,
             mend=self._mend,
@@ -254,6 +257,7 @@ class Replicas:
         if not self._started:
             return
         for topic in change.deleted_topics:
+            self.traffic.forget(topic.name)
             for number in range(len(topic.partitions)):
                 self._unassign(
                     (topic.name, number), topic.topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

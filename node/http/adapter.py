@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from ...wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequ
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ...wire.messages.delete_groups import DeleteGroupsRequest
+from ...wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_groups import DescribeGroupsRequest
@@ -49,7 +51,7 @@ from ..metadata_history import MetadataHistory
 from ..producer_ids import NoProducerId
 from ..services import Services
 from .forwarding import Forwarder
-from .ports import AnswerLost, LocalReplica, Unreachable
+from .ports import AnswerLost, LocalReplica, NodeCounters, Unreachable
 
 Response = TypeVar("Response", bound=Message)
 
@@ -92,6 +94,7 @@ class NodeForHttp:
         controller: ControllerClient,
         forwarder: Forwarder,
         loop_lag: LoopLag,
+        requests: Mapping[ApiKey, int],
         services: Services,
         callers: Forwarder,
         history: MetadataHistory,
@@ -110,6 +113,7 @@ class NodeForHttp:
         self._controller = controller
         self._forwarder = forwarder
         self._loop_lag = loop_lag
+        self._requests = requests
         self._services = services
         self._callers = callers
         self._history = history
@@ -158,6 +162,13 @@ class NodeForHttp:
     def loop_lag(self) -> LagSummary:
         return self._loop_lag.summary()
 
+    def counters(self) -> NodeCounters:
+        return NodeCounters(
+            traffic=self._replicas.traffic.seen(),
+            replication=replace(self._replicas.counters),
+            requests={key.name: count for key, count in self._requests.items()},
+        )
+
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         state = self._replicas.partition_state(topic, partition)
         if state is None or state.role is Role.OFFLINE:
@@ -188,6 +199,15 @@ class NodeForHttp:
                 node_id, ApiKey.LIST_OFFSETS, request, deadline, ListOffsetsResponse
             )
         return self._replicas.list_offsets(request, _newest(ApiKey.LIST_OFFSETS))
+
+    async def delete_records(
+        self, node_id: int, request: DeleteRecordsRequest, deadline: float
+    ) -> DeleteRecordsResponse:
+        if node_id != self._node_id:
+            return await self._forward(
+                node_id, ApiKey.DELETE_RECORDS, request, deadline, DeleteRecordsResponse
+            )
+        return await _in_time(self._replicas.delete_records(request), deadline)
 
     async def create_topics(
         self, request: CreateTopicsRequest, deadline: float

@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from .errors import ApiError
-from .keys import ADMISSION, LEASE
+from .keys import ADMISSION, LEASE, REQUESTS
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,19 @@ def json_response(
 def error_response(error: ApiError) -> web.Response:
     headers = {"Retry-After": "1"} if error.status in (429, 503) else None
     return json_response(error.document(), status=error.status, headers=headers)
+
+
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
+
+@web.middleware
+async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """By method and status, when it is answered to the end."""
+    response = await handler(request)
+    # A client may call its method as it likes, which must not make the count grow without bound.
+    method = request.method if request.method in _METHODS else "other"
+    request.app[REQUESTS][method, response.status] += 1
+    return response
 
 
 @web.middleware

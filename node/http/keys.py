@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 from aiohttp import web
@@ -19,4 +20,6 @@ ADMISSION = web.AppKey("admission", Admission)
 IDEMPOTENCY = web.AppKey("idempotency", IdempotencyKeys)
 LEASE = web.RequestKey("lease", Lease)
 """Of each request but health checks."""
+REQUESTS = web.AppKey("requests", Counter[tuple[str, int]])
+"""Answered HTTP requests, by method and status."""
 OPEN = web.AppKey("open", OpenRequests)

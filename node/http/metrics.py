@@ -3,24 +3,28 @@
 Names are those that Strimzi's rules give Kafka's own metrics, so that its dashboards and alerts
 work as they are; what Kafka lacks is called `logboat_`. Each node tells of itself: under-replicated
 partitions are told by their leader, offline ones by the active controller, so sums over the
-nodes are right. Nothing is counted on the way of a record for this yet: no messages or bytes.
+nodes are right. What is counted grows from the start of the process; a topic's series end with it.
+Records that HTTP writes and reads are counted as all others are.
 
 prometheus_client takes as long to load as a whole node; the first scrape pays for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from ...metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ...partitions import ReplicationCounters, TrafficSeen
 from ...raftlog import RaftStatus, Role
 from ...seam import frozen, offload
 from ..loop_lag import LagSummary
 from . import query
-from .keys import NODE
+from .keys import NODE, REQUESTS
+from .ports import NodeCounters
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -37,12 +41,22 @@ class NodeFigures:
     image: ClusterImage
     quorum: RaftStatus
     loop_lag: LagSummary
+    counters: NodeCounters
+    http_requests: Mapping[tuple[str, int], int]
 
 
 async def metrics(request: web.Request) -> web.Response:
     query.refuse_unknown(request.query)
     node = request.app[NODE]
-    figures = NodeFigures(node.node_id, node.image(), node.quorum_status(), node.loop_lag())
+    answered = request.app[REQUESTS]
+    figures = NodeFigures(
+        node.node_id,
+        node.image(),
+        node.quorum_status(),
+        node.loop_lag(),
+        node.counters(),
+        MappingProxyType(dict(answered)),
+    )
     text = await offload(lambda: exposition(figures))
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
@@ -64,7 +78,7 @@ def exposition(figures: NodeFigures) -> bytes:
 
 
 def _families(figures: NodeFigures) -> Iterator[Metric]:
-    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     for name, help_text, value in _gauges(figures):
         yield GaugeMetricFamily(name, help_text, value)
@@ -84,6 +98,85 @@ def _families(figures: NodeFigures) -> Iterator[Metric]:
     for quantile, seconds in (("0.5", lag.p50_s), ("0.99", lag.p99_s), ("0.999", lag.p999_s)):
         quantiles.add_metric([quantile], seconds)
     yield quantiles
+    yield from _traffic(figures.counters.traffic)
+    yield from _requests(figures)
+    for name, help_text, count in _counts(figures.counters.replication):
+        yield CounterMetricFamily(name, help_text, count)
+
+
+def _traffic(topics: Sequence[TrafficSeen]) -> Iterator[Metric]:
+    """By topic and all together; between the nodes only all together, as Kafka does."""
+    from prometheus_client.core import CounterMetricFamily
+    from prometheus_client.samples import Sample
+
+    metrics = "kafka_server_brokertopicmetrics_"
+    counts: tuple[tuple[str, str, Callable[[TrafficSeen], int]], ...] = (
+        ("messagesin", "Records written to leaders here", lambda topic: topic.messages_in),
+        ("bytesin", "Bytes of batches written to leaders here", lambda topic: topic.bytes_in),
+        ("bytesout", "Bytes of batches read by consumers", lambda topic: topic.bytes_out),
+        ("totalproducerequests", "Partitions in produce requests", lambda topic: topic.produces),
+        ("failedproducerequests", "Of these: refused", lambda topic: topic.failed_produces),
+        ("totalfetchrequests", "Partitions in fetch requests", lambda topic: topic.fetches),
+        ("failedfetchrequests", "Of these: refused", lambda topic: topic.failed_fetches),
+    )
+    for name, help_text, count_of in counts:
+        family = CounterMetricFamily(metrics + name, help_text, labels=["topic"])
+        for topic in topics:
+            family.add_metric([topic.topic], count_of(topic))
+        # Kafka tells the sum beside its parts; dashboards ask for topic!="" or topic="".
+        whole = Sample(f"{metrics}{name}_total", {}, sum(map(count_of, topics)))
+        family.samples.append(whole)
+        yield family
+    copied = sum(topic.replicated_in for topic in topics)
+    yield CounterMetricFamily(
+        metrics + "replicationbytesin", "Bytes copied from leaders elsewhere", copied
+    )
+    read = sum(topic.replicated_out for topic in topics)
+    yield CounterMetricFamily(
+        metrics + "replicationbytesout", "Bytes read by followers elsewhere", read
+    )
+
+
+def _requests(figures: NodeFigures) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily
+
+    kafka = CounterMetricFamily(
+        "kafka_network_requestmetrics_requests",
+        "Requests of clients and other nodes",
+        labels=["request"],
+    )
+    for api, count in sorted(figures.counters.requests.items()):
+        kafka.add_metric([kafka_name(api)], count)
+    yield kafka
+    http = CounterMetricFamily(
+        "logboat_http_requests", "Answered to the end", labels=["method", "code"]
+    )
+    for (method, status), count in sorted(figures.http_requests.items()):
+        http.add_metric([method, str(status)], count)
+    yield http
+
+
+def kafka_name(api: str) -> str:
+    """LIST_OFFSETS is ListOffsets, as Kafka names its requests."""
+    return "".join(word.capitalize() for word in api.split("_"))
+
+
+def _counts(counters: ReplicationCounters) -> Iterator[tuple[str, str, int]]:
+    manager = "kafka_server_replicamanager_"
+    yield manager + "isrshrinks", "ISR changes proposed here: smaller ones", counters.isr_shrinks
+    yield manager + "isrexpands", "ISR changes proposed here: larger ones", counters.isr_expands
+    yield "logboat_leader_changes", "Leaderships taken up here", counters.leader_changes
+    yield "logboat_truncations", "Logs cut by a leader's lineage", counters.truncations
+    yield (
+        "logboat_committed_records_cut",
+        "Of these: below the watermark, after unclean elections",
+        counters.committed_records_cut,
+    )
+    yield (
+        "logboat_replicas_that_lost_data",
+        "Followers found to have lost what they confirmed",
+        counters.replicas_that_lost_data,
+    )
 
 
 def _gauges(figures: NodeFigures) -> Iterator[tuple[str, str, float]]:

@@ -6,10 +6,11 @@ function call for this node, the inter-node channel for another) is not this par
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from ...metadata.image import ClusterImage
+from ...partitions import ReplicationCounters, TrafficSeen
 from ...raftlog import RaftStatus
 from ...seam import frozen
 from ...seam.faulty_network import FaultSwitches
@@ -21,6 +22,7 @@ from ...wire.messages.alter_partition_reassignments import (
 )
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ...wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from ...wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -55,6 +57,16 @@ class LocalReplica:
     log_end_offset: int
 
 
+@frozen
+class NodeCounters:
+    """What this node has counted since its process began; a copy."""
+
+    traffic: tuple[TrafficSeen, ...]
+    replication: ReplicationCounters
+    requests: Mapping[str, int]
+    """Of Kafka's protocol, from clients and other nodes, by API."""
+
+
 class HttpNode(Protocol):
     """One node. Deadlines are times of the running loop; every call answers by then or raises
     `Unreachable` or `AnswerLost`."""
@@ -85,6 +97,8 @@ class HttpNode(Protocol):
 
     def loop_lag(self) -> LagSummary: ...
 
+    def counters(self) -> NodeCounters: ...
+
     def local_replica(self, topic: str, partition: int) -> LocalReplica | None:
         """None unless this node holds a replica of the partition."""
         ...
@@ -104,6 +118,10 @@ class HttpNode(Protocol):
     async def list_offsets(
         self, node_id: int, request: ListOffsetsRequest, deadline: float
     ) -> ListOffsetsResponse: ...
+
+    async def delete_records(
+        self, node_id: int, request: DeleteRecordsRequest, deadline: float
+    ) -> DeleteRecordsResponse: ...
 
     async def create_topics(
         self, request: CreateTopicsRequest, deadline: float

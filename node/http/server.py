@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from random import Random
 
 from aiohttp import web
@@ -16,9 +17,9 @@ from .confluent_errors import confluent_errors
 from .confluent_v2 import routes as confluent_v2
 from .confluent_v2.consumers import INSTANCES
 from .confluent_v3 import routes as confluent_v3
-from .guards import bounded, errors_as_documents, is_loopback, loopback_hosts_only
+from .guards import bounded, counted, errors_as_documents, is_loopback, loopback_hosts_only
 from .idempotency import IdempotencyKeys
-from .keys import ADMISSION, IDEMPOTENCY, LEADERS, NODE, OPEN, RNG
+from .keys import ADMISSION, IDEMPOTENCY, LEADERS, NODE, OPEN, REQUESTS, RNG
 from .leaders import LEADER_SECONDS, Leaders
 from .open_requests import OpenRequests
 from .ports import HttpNode
@@ -35,7 +36,7 @@ def application(
 ) -> web.Application:
     """`host`: where it will be bound; loopback asks for the Host check. `leader_seconds`: how long
     a request waits for a partition's leader."""
-    middlewares: list[Middleware] = [errors_as_documents]
+    middlewares: list[Middleware] = [counted, errors_as_documents]
     if is_loopback(host):
         middlewares.append(loopback_hosts_only())
     middlewares += [bounded, confluent_errors]
@@ -48,6 +49,7 @@ def application(
     app[ADMISSION] = Admission()
     app[IDEMPOTENCY] = IdempotencyKeys()
     app[OPEN] = OpenRequests()
+    app[REQUESTS] = Counter[tuple[str, int]]()
     app[tail.FEEDS] = Feeds(node, app[LEADERS])
     app.on_cleanup.append(_end_feeds)
     app.on_shutdown.append(_end_open_requests)

@@ -20,9 +20,10 @@ from logboat.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from logboat.node.http.ports import AnswerLost, LocalReplica, Unreachable
+from logboat.node.http.ports import AnswerLost, LocalReplica, NodeCounters, Unreachable
 from logboat.node.loop_lag import LagSummary
 from logboat.node.metadata_history import MetadataHistory
+from logboat.partitions import ReplicationCounters
 from logboat.raftlog import RaftStatus, Role
 from logboat.seam.faulty_network import FaultSwitches
 from logboat.wire import ErrorCode, Message
@@ -36,6 +37,7 @@ from logboat.wire.messages.create_partitions import (
     CreatePartitionsResponse,
 )
 from logboat.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from logboat.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from logboat.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from logboat.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -119,6 +121,7 @@ class FakeNode:
         self.faults: FaultSwitches | None = None
         self.election_error = ErrorCode.NONE
         self.history = MetadataHistory()
+        self.counted = NodeCounters((), ReplicationCounters(), {})
         self.asked: list[int] = []
         self.produced: Counter[tuple[str, int]] = Counter()
         """Produce requests by partition."""
@@ -284,6 +287,11 @@ class FakeNode:
         topics = [ListOffsetsResponse.ListOffsetsTopicResponse(name=name, partitions=[answer])]
         return ListOffsetsResponse(topics=topics)
 
+    async def delete_records(
+        self, node_id: int, request: DeleteRecordsRequest, deadline: float
+    ) -> DeleteRecordsResponse:
+        raise Unreachable
+
     async def new_producer_id(self, deadline: float) -> int:
         self._ask(0)
         self.producer_ids += 1
@@ -330,6 +338,9 @@ class FakeNode:
             ElectLeadersResponse.ReplicaElectionResult(topic=asked.topic, partition_result=[result])
         ]
         return ElectLeadersResponse(replica_election_results=results)
+
+    def counters(self) -> NodeCounters:
+        return self.counted
 
     def fault_switches(self) -> FaultSwitches | None:
         return self.faults

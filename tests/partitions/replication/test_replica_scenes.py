@@ -303,6 +303,27 @@ def test_f1_many_replicas_change_their_role_over_several_turns_by_the_newest_ima
     assert node.replicas.counters.leader_changes == 2
 
 
+def test_what_goes_through_a_topic_is_counted_where_it_goes(world: World) -> None:
+    scene = ReplicaScene(world)
+    scene.create()
+    scene.produce(1, b"a", b"b")
+    scene.await_isr(1, 2, 3)
+    assert scene.consume(1) == [b"a", b"b"]
+    (seen,) = scene.nodes[1].replicas.traffic.seen()
+    assert (seen.topic, seen.messages_in, seen.produces, seen.failed_produces) == ("t", 2, 1, 0)
+    assert seen.bytes_in > 0
+    assert seen.bytes_out == seen.bytes_in
+    assert seen.replicated_out == 2 * seen.bytes_in
+    (copied,) = scene.nodes[2].replicas.traffic.seen()
+    assert (copied.replicated_in, copied.messages_in) == (seen.bytes_in, 0)
+    assert scene.produce(2, b"to a follower").error is not NO_ERROR
+    (refused,) = scene.nodes[2].replicas.traffic.seen()
+    assert (refused.produces, refused.failed_produces, refused.bytes_in) == (1, 1, 0)
+    scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id("t"),), None))
+    scene.publish()
+    scene.until(lambda: scene.nodes[1].replicas.traffic.seen() == ())
+
+
 # ISR.
 
 
