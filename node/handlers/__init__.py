@@ -129,6 +129,7 @@ INTERNODE_APIS: Mapping[ApiKey, Served] = _table(
             CLIENT_APIS[ApiKey.DELETE_GROUPS],
             CLIENT_APIS[ApiKey.CONSUMER_GROUP_HEARTBEAT],
             CLIENT_APIS[ApiKey.DESCRIBE_CONFIGS],
+            CLIENT_APIS[ApiKey.DELETE_RECORDS],
         )
     ),
     Served(ApiKey.ENVELOPE, 0, 0, "envelope", may_start_behind=_ANYTHING, ends_with_client=True),

@@ -184,6 +184,49 @@ class ValidTopic(TypedDict):
     name: str
 
 
+class Setting(TypedDict):
+    """One setting of a topic."""
+
+    name: str
+    value: Annotated[str | None, "null: it is kept secret."]
+    source: Annotated[str, "Where the value comes from: DYNAMIC_TOPIC_CONFIG is the topic's own."]
+
+
+class TopicSettings(TypedDict):
+    """All settings of a topic, those it does not have itself with the values in force."""
+
+    topic: str
+    configs: list[Setting]
+
+
+class AlterTopicSettings(TypedDict):
+    """All of it is done, or nothing."""
+
+    set: NotRequired[dict[str, str | int | float | bool]]
+    unset: NotRequired[Annotated[list[str], "Back to the cluster's value."]]
+    validate_only: NotRequired[bool]
+
+
+class AddPartitions(TypedDict):
+    """How many partitions the topic shall have."""
+
+    count: Annotated[int, Keywords(minimum=1, maximum=2**31 - 1)]
+
+
+class TrimPartition(TypedDict):
+    """What goes: every record before an offset; by default every committed one."""
+
+    before_offset: NotRequired[Annotated[int, Keywords(minimum=0, maximum=2**63 - 1)] | None]
+
+
+class Trimmed(TypedDict):
+    """The partition as all its replicas now have it."""
+
+    topic: str
+    partition: Partition
+    log_start_offset: int
+
+
 class TransferLeadership(TypedDict):
     """Who shall lead; by default the preferred replica, which is the first."""
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from ...metadata.image import TopicImage
+from ...wire.messages.create_partitions import CreatePartitionsRequest
 from ...wire.messages.create_topics import CreateTopicsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest
 from . import query
@@ -106,6 +107,20 @@ async def delete_topic(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
+async def add_partitions(node: HttpNode, topic: str, count: int) -> None:
+    """Up to `count`: their number never shrinks. Raises ApiError."""
+    wanted = CreatePartitionsRequest(
+        topics=[
+            CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=count, assignments=None)
+        ],
+        timeout_ms=int(ADMIN_SECONDS * 1000),
+    )
+    response = await decided(partial(node.create_partitions, wanted))
+    result = response.results[0]
+    if result.error_code:
+        raise from_kafka(result.error_code, result.error_message)
+
+
 async def decided(ask: Callable[[float], Awaitable[Answer]]) -> Answer:
     """What the controller answers to `ask(deadline)`. Raises ApiError."""
     try:
@@ -139,7 +154,7 @@ def _creation(body: bytes) -> CreateTopicsRequest:
         num_partitions=_count(document, "partitions", 2**31 - 1),
         replication_factor=_count(document, "replication_factor", 2**15 - 1),
         configs=[
-            CreateTopicsRequest.CreatableTopicConfig(name=key, value=_config_text(key, value))
+            CreateTopicsRequest.CreatableTopicConfig(name=key, value=config_text(key, value))
             for key, value in configs.items()
         ],
     )
@@ -162,7 +177,7 @@ def _count(document: dict[str, Any], name: str, largest: int) -> int:
     return value
 
 
-def _config_text(name: str, value: Any) -> str:
+def config_text(name: str, value: Any) -> str:
     """Kafka's settings are text: numbers and truth values are written its way."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -12,26 +11,23 @@ from aiohttp import web
 from ....metadata.config_definition import ConfigSource
 from ....metadata.topic_configs import CLUSTER_DEFAULT
 from ....seam import frozen
-from ....wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from ....wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from ..errors import ApiError, answer_lost, from_kafka, node_unreachable
-from ..ports import AnswerLost, Unreachable
-from ..topics import ADMIN_SECONDS, decided
+from ..errors import ApiError
+from ..settings import (
+    APPEND,
+    BROKER,
+    DELETE,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    AlterableConfig,
+    Row,
+    alter,
+    described,
+    source_name,
+)
 from .resources import Document, Resources, answer, listed, object_in_body, refuse_keys
 
-TOPIC, BROKER = 2, 4
-_OPERATIONS = {"SET": 0, "DELETE": 1, "APPEND": 2, "SUBTRACT": 3}
-_SOURCES = {
-    ConfigSource.DYNAMIC_TOPIC: "DYNAMIC_TOPIC_CONFIG",
-    ConfigSource.DYNAMIC_BROKER: "DYNAMIC_BROKER_CONFIG",
-    ConfigSource.DYNAMIC_DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    ConfigSource.STATIC_BROKER: "STATIC_BROKER_CONFIG",
-    ConfigSource.DEFAULT: "DEFAULT_CONFIG",
-}
-
-Row = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
-Alteration = IncrementalAlterConfigsRequest.AlterConfigsResource
-AlterableConfig = Alteration.AlterableConfig
+_OPERATIONS = {"SET": SET, "DELETE": DELETE, "APPEND": APPEND, "SUBTRACT": SUBTRACT}
 
 
 @frozen
@@ -191,47 +187,17 @@ async def _alter(
     *,
     validate_only: bool = False,
 ) -> web.Response:
-    wanted = IncrementalAlterConfigsRequest(
-        resources=[
-            Alteration(
-                resource_type=owner.resource_type,
-                resource_name=owner.resource_name,
-                configs=configs,
-            )
-        ],
-        validate_only=validate_only,
-    )
-    response = await decided(partial(resources.node.alter_configs, wanted))
-    result = response.responses[0]
-    if result.error_code:
-        raise from_kafka(result.error_code, result.error_message)
+    kind, name = owner.resource_type, owner.resource_name
+    await alter(resources.node, kind, name, configs, validate_only=validate_only)
     return web.Response(status=204)
 
 
 async def _described(
     resources: Resources, owner: Owner, names: list[str] | None = None
 ) -> list[Document]:
-    request = DescribeConfigsRequest(
-        resources=[
-            DescribeConfigsRequest.DescribeConfigsResource(
-                resource_type=owner.resource_type,
-                resource_name=owner.resource_name,
-                configuration_keys=names,
-            )
-        ],
-        include_synonyms=True,
-    )
-    deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await resources.node.describe_configs(owner.answered_by, request, deadline)
-    except Unreachable:
-        raise node_unreachable(owner.answered_by) from None
-    except AnswerLost:
-        raise answer_lost(owner.answered_by, writes=False) from None
-    result = response.results[0]
-    if result.error_code:
-        raise from_kafka(result.error_code, result.error_message)
-    return [_config(resources, owner, row) for row in result.configs]
+    kind, name = owner.resource_type, owner.resource_name
+    rows = await described(resources.node, owner.answered_by, kind, name, names)
+    return [_config(resources, owner, row) for row in rows]
 
 
 def _config(resources: Resources, owner: Owner, row: Row) -> Document:
@@ -245,13 +211,9 @@ def _config(resources: Resources, owner: Owner, row: Row) -> Document:
         is_default=row.config_source == ConfigSource.DEFAULT,
         is_read_only=row.read_only,
         is_sensitive=row.is_sensitive,
-        source=_source(row.config_source),
+        source=source_name(row.config_source),
         synonyms=[
-            {"name": one.name, "value": one.value, "source": _source(one.source)}
+            {"name": one.name, "value": one.value, "source": source_name(one.source)}
             for one in row.synonyms
         ],
     )
-
-
-def _source(number: int) -> str:
-    return _SOURCES.get(number, "UNKNOWN")  # type: ignore[call-overload, no-any-return]

@@ -8,12 +8,10 @@ from typing import Any
 from aiohttp import web
 
 from ....metadata.image import TopicImage
-from ....wire.messages.create_partitions import CreatePartitionsRequest
 from ....wire.messages.create_topics import CreateTopicsRequest
 from ....wire.messages.delete_topics import DeleteTopicsRequest
 from ..errors import ApiError, from_kafka
-from ..ports import HttpNode
-from ..topics import ADMIN_SECONDS, decided
+from ..topics import ADMIN_SECONDS, add_partitions, decided
 from ..views import INTERNAL_TOPICS
 from .resources import Document, Resources, answer, listed, object_in_body, refuse_keys
 
@@ -93,22 +91,9 @@ async def change_partition_count(request: web.Request) -> web.Response:
     count = _count(document, "partitions_count", _INT32_MAX)
     if count is None:
         raise ApiError(400, '"partitions_count" is missing')
-    await _add_partitions(resources.node, topic.name, count)
+    await add_partitions(resources.node, topic.name, count)
     resources = Resources(request)
     return answer(topic_document(resources, resources.topic(request)))
-
-
-async def _add_partitions(node: HttpNode, topic: str, count: int) -> None:
-    wanted = CreatePartitionsRequest(
-        topics=[
-            CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=count, assignments=None)
-        ],
-        timeout_ms=int(ADMIN_SECONDS * 1000),
-    )
-    response = await decided(partial(node.create_partitions, wanted))
-    result = response.results[0]
-    if result.error_code:
-        raise from_kafka(result.error_code, result.error_message)
 
 
 def topic_document(resources: Resources, topic: TopicImage) -> Document:
