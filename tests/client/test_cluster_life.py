@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from logboat.client.cluster import plan
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.launch import (
+    STOP_SECONDS,
     RunningCluster,
     bring_up,
     claim,
@@ -29,7 +31,7 @@ from logboat.client.cluster.supervise import StopRequests, supervise
 from logboat.client.failure import ExitStatus, Failure
 
 
-def up(folder: ClusterFolder, nodes: int | None = 2, ready_seconds: float = 20.0) -> RunningCluster:
+def up(folder: ClusterFolder, nodes: int | None = 2, ready_seconds: float = 60.0) -> RunningCluster:
     with claim(folder, nodes=nodes, any_port=True):
         return bring_up(folder, nodes=nodes, any_port=True, ready_seconds=ready_seconds)
 
@@ -83,7 +85,7 @@ def test_a_cluster_that_does_not_get_ready_is_stopped(folder: ClusterFolder) -> 
     stop_cluster(folder, load_state(folder))
     Path(folder.node_dir(1), "behaviour").write_text("unready")
     with pytest.raises(Failure, match="node 1 is not ready: no controller"):
-        up(folder, ready_seconds=1.0)
+        up(folder, ready_seconds=4.0)
     assert running_nodes(folder, load_state(folder)) == {}
 
 
@@ -109,7 +111,7 @@ def test_a_port_lost_to_another_process_is_replaced(
 
 def bring_up_without_claim(folder: ClusterFolder) -> RunningCluster:
     os.makedirs(folder.path)
-    return bring_up(folder, nodes=1, any_port=True, ready_seconds=20.0)
+    return bring_up(folder, nodes=1, any_port=True, ready_seconds=60.0)
 
 
 def test_a_port_in_use_is_one_sentence_and_nothing_is_written(
@@ -149,7 +151,7 @@ def test_down_kills_a_node_that_does_not_listen(folder: ClusterFolder) -> None:
     stop_cluster(folder, load_state(folder))
     Path(folder.node_dir(1), "behaviour").write_text("deaf")
     cluster = up(folder)
-    stop_cluster(folder, load_state(folder), patience_seconds=0.2)
+    stop_cluster(folder, load_state(folder), patience_seconds=2.0)
     assert cluster.children[1].wait() == -signal.SIGKILL
     assert cluster.children[2].wait() == 0
 
@@ -171,6 +173,13 @@ def test_purge_removes_what_up_made_and_nothing_else(folder: ClusterFolder) -> N
     assert os.listdir(folder.path) == ["notes.txt"]
 
 
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def later(seconds: float, act: object) -> threading.Thread:
     def run() -> None:
         time.sleep(seconds)
@@ -190,7 +199,7 @@ def test_a_dead_node_is_reported_and_one_ctrl_c_stops_the_rest(
 
     def kill_one_then_interrupt() -> None:
         cluster.children[2].kill()
-        time.sleep(0.5)
+        until(lambda: cluster.children[2].returncode is not None)
         os.kill(os.getpid(), signal.SIGINT)
 
     with stops.installed():
@@ -214,7 +223,7 @@ def test_a_second_ctrl_c_kills_at_once(folder: ClusterFolder) -> None:
 
     def interrupt_twice() -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.3)
+        until(lambda: stops.count == 1)
         os.kill(os.getpid(), signal.SIGINT)
 
     with stops.installed():
@@ -223,7 +232,7 @@ def test_a_second_ctrl_c_kills_at_once(folder: ClusterFolder) -> None:
         status = supervise(cluster, stops)
         thread.join()
     assert status == ExitStatus.INTERRUPTED
-    assert time.monotonic() - started < 5.0
+    assert time.monotonic() - started < STOP_SECONDS / 2
     assert cluster.pids() == {}
 
 

