@@ -22,9 +22,9 @@ from ..client.cluster.processes import NOTHING_AROUND, Around, ending_in_words
 from ..client.cluster.readiness import why_not_ready
 from ..client.cluster.state import NodeState
 
-READY_SECONDS = 30.0
-STOP_SECONDS = 15.0
-HTTP_SECONDS = 15.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 30.0
+HTTP_SECONDS = 30.0
 POLL_SECONDS = 0.02
 
 

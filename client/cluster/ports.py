@@ -57,7 +57,9 @@ def _take_free_ports(count: int, held: ExitStack) -> list[int]:
     found: list[int] = []
     for candidate in (*range(start, end), *range(first, start)):
         try:
-            held.enter_context(_bound(candidate))
+            # Where connections are in TIME_WAIT a node listened a moment ago: one that is only
+            # being restarted gets its port again.
+            held.enter_context(_bound(candidate, past_connections=False))
         except OSError:
             continue
         found.append(candidate)
@@ -76,10 +78,10 @@ def is_free(port: int) -> bool:
 
 
 @contextmanager
-def _bound(port: int) -> Iterator[None]:
+def _bound(port: int, *, past_connections: bool = True) -> Iterator[None]:
+    """Raises OSError. `past_connections`: as for the node's own listener they are no obstacle."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as trial:
-        # As the node's own listener: a port in TIME_WAIT is free, one that is listened on is not.
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, past_connections)
         trial.bind((HOST, port))
         yield
 

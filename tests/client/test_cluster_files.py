@@ -6,11 +6,13 @@ import json
 import socket
 import stat
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logboat.client.cluster import ports
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.node_toml import replaced, replication_of, settings_of
 from logboat.client.cluster.plan import existing_cluster, new_cluster, write_files
@@ -30,13 +32,13 @@ def flattened(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def test_the_usual_ports_step_by_a_thousand() -> None:
-    ports = [usual_ports(node_id) for node_id in range(1, 6)]
-    assert [(p.kafka, p.quorum, p.http) for p in ports[:3]] == [
+    usual = [usual_ports(node_id) for node_id in range(1, 6)]
+    assert [(p.kafka, p.quorum, p.http) for p in usual[:3]] == [
         (9092, 9093, 8082),
         (10092, 10093, 9082),
         (11092, 11093, 10082),
     ]
-    every = [port for of_node in ports for _, port in of_node.named()]
+    every = [port for of_node in usual for _, port in of_node.named()]
     assert len(set(every)) == len(every)
 
 
@@ -44,6 +46,19 @@ def test_free_ports_are_different_and_below_the_ephemeral_range() -> None:
     every = [port for of_node in free_ports(5) for _, port in of_node.named()]
     assert len(set(every)) == 15
     assert all(FREE_RANGE[0] <= port < FREE_RANGE[1] for port in every)
+
+
+def test_a_port_whose_node_is_just_being_restarted_is_given_to_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as node:
+        port = node.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            node.accept()[0].close()
+    monkeypatch.setattr(ports, "FREE_RANGE", (port, port + 1))
+    assert is_free(port)  # for the node itself
+    with pytest.raises(Failure), ExitStack() as held:
+        ports._take_free_ports(1, held)
 
 
 def test_a_port_that_is_listened_on_is_not_free() -> None:

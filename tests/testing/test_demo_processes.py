@@ -18,7 +18,7 @@ def demo(**environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "RECORDS": "2000", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -17,7 +17,7 @@ import pytest
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.processes import find_nodes
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 OWNER = """
 import sys
