@@ -39,7 +39,8 @@ def test_the_schedule_that_shows_a_bug_shrinks_to_the_one_fault_it_needs() -> No
             seen[key] = bool(run_schedule(schedule, bug=bug, floors=False).violations)
         return seen[key]
 
-    smallest = find(schedules(("pause", "kill"), most=3), shows_it, settings=SEARCH)
+    drawn = schedules(("pause", "kill"), most=2, hurt_ms=1_200)
+    smallest = find(drawn, shows_it, settings=SEARCH)
     (fault,) = smallest.faults
     assert fault.kind == "kill"
     assert run_schedule(smallest, floors=False).good
