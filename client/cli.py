@@ -14,16 +14,18 @@ from typer.core import TyperGroup
 
 from .api_command import api
 from .bench_commands import bench, verify
+from .chaos_commands import chaos
 from .cluster.commands import cluster
 from .doctor import doctor
 from .failure import ExitStatus, Failure
 from .generate_commands import generate
 from .group_commands import group
+from .partition_commands import partition
 from .profiles import profile
 from .quorum_commands import quorum
 from .record_commands import consume, produce
 from .terminal import emit, say
-from .topic_commands import topic
+from .topic_change_commands import topic
 
 
 class LogboatGroup(TyperGroup):
@@ -53,10 +55,12 @@ app = typer.Typer(
 )
 app.add_typer(cluster)
 app.add_typer(topic)
+app.add_typer(partition)
 app.add_typer(quorum)
 app.add_typer(group)
 app.command()(produce)
 app.command()(consume)
+app.add_typer(chaos)
 app.add_typer(bench)
 app.command()(verify)
 app.add_typer(generate)

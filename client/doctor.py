@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import typer
@@ -73,6 +71,8 @@ def _of_node(node: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _unreachable(address: str) -> str | None:
+    import socket
+
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
@@ -82,6 +82,8 @@ def _unreachable(address: str) -> str | None:
 
 
 def _clock(api: NodeApi) -> Finding:
+    from email.utils import parsedate_to_datetime
+
     what = "the clocks agree"
     before = time.time()
     answer = api.ask("GET", "/healthz", None)

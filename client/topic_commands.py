@@ -12,7 +12,7 @@ from .terminal import As, Output, emit, headline, say, table
 
 topic = typer.Typer(
     name="topic",
-    help="Topics: create, list, describe, delete.",
+    help="Topics: create, list, describe, config, add-partitions, trim, delete.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -49,7 +49,7 @@ def create(
         "name": name,
         "partitions": partitions,
         "replication_factor": replicas,
-        "configs": dict(_setting(text) for text in config or ()),
+        "configs": dict(setting(text) for text in config or ()),
     }
     made = NodeApi(url).call("POST", "/api/v1/topics", body)
     say(
@@ -90,7 +90,8 @@ def _row(partition: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _setting(text: str) -> tuple[str, str]:
+def setting(text: str) -> tuple[str, str]:
+    """NAME=VALUE. Raises BadParameter."""
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE")
