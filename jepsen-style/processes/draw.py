@@ -1,8 +1,8 @@
 """A schedule for real processes from a seed: only kinds that this executor has means for.
 
 Strokes come from a bag that is refilled when empty, so a minute sees nearly every kind; each bag
-begins with the death of a leader. No more disks are damaged than a partition can spare (always the
-same one), and power is cut only where every promise was synced, so any loss is a violation. What
+begins with the death of a leader. Only where every promise was synced is power cut, and are disks
+damaged, no more than a partition can spare (always the same one), so any loss is a violation. What
 the machine has no means for is skipped; the schedule of a seed is the same everywhere.
 """
 
@@ -116,7 +116,7 @@ NEEDS_TIME = frozenset({"failed-sync", "kill-all", "blackout"}) | DAMAGE
 def bag_of(*, synced: bool, root: bool) -> list[Stroke]:
     return [
         *BAG,
-        *DAMAGES,
+        *(DAMAGES if synced else ()),
         *(AS_ROOT if root else ()),
         *(ONLY_SYNCED if synced else ()),
         *(ONLY_SYNCED_AS_ROOT if synced and root else ()),

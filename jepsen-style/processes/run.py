@@ -164,6 +164,7 @@ class _Run:
         self.schedule = schedule
         self.means = means
         self.skipped: Counter[str] = Counter()
+        self.outside: Counter[str] = Counter()
         self.lives = 0
         """Topics that came and went."""
         synced = all(topic.synced for topic in schedule.topics)
@@ -228,7 +229,7 @@ class _Run:
         ]
         answers = [self.promises.answers.get(key, []) for key in partitions]
         self.tally.unavailable_s = unavailable(answers, began, time.monotonic())
-        self.skipped = strikes.skipped
+        self.skipped, self.outside = strikes.skipped, strikes.outside
         self.tally.leaders_killed = keeper.leaders_killed
         self.violations += [*keeper.failures, *keeper.dead()]
         await self._settle(workload)
@@ -308,6 +309,10 @@ def _judged(run: _Run, folder: Path) -> Outcome:
     means = [
         *run.means.lines(),
         *(f"skipped {count} times: {kind}" for kind, count in sorted(run.skipped.items())),
+        *(
+            f"left out {count} times, the guarantee would not have been in force: {kind}"
+            for kind, count in sorted(run.outside.items())
+        ),
         f"topics that came and went: {run.lives}",
     ]
     outcome = Outcome(word, run.tally, folder, run.coverage, reasons, means)

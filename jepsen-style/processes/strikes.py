@@ -16,6 +16,10 @@ from .view import RunView
 NEMESIS = "nemesis"
 
 
+LEAVES = frozenset({"failed-sync"})
+"""Takes a node out of ISR and ELR in either mode (C1), though its disk is whole."""
+
+
 class NotBuilt(Exception):
     """The schedule asks for what this executor cannot do; one sentence."""
 
@@ -41,7 +45,8 @@ def refuse_unknown(schedule: Schedule) -> None:
             raise NotBuilt(f"{fault.kind}: faults of this {area} are not built for real processes")
         if fault.target.role == "coordinator" and not schedule.groups:
             raise NotBuilt("a coordinator is to be hit, and there is no group")
-        if KINDS[fault.kind].cuts_power and fault.kind != "failed-sync":
+        kind = KINDS[fault.kind]
+        if kind.damages or (kind.cuts_power and fault.kind != "failed-sync"):
             cached = [topic.name for topic in schedule.topics if not topic.synced]
             if cached:
                 raise NotBuilt(f"{fault.kind}: {cached[0]} trusts the page cache; not judged here")
@@ -67,6 +72,10 @@ class Strikes:
         self._kinds = kinds
         self.skipped: Counter[str] = Counter()
         """Faults without means, by kind."""
+        self.outside: Counter[str] = Counter()
+        """Faults that were left out because nobody would have been left who holds everything."""
+        self._damaged: dict[int, None] = {}
+        """Nodes whose disks may hold bytes that nobody has found to be changed yet."""
 
     async def carry_out(self, faults: Sequence[Fault]) -> None:
         """All of them, counted from now; returns when the last one is healed."""
@@ -74,6 +83,20 @@ class Strikes:
             began = asyncio.get_running_loop().time()
             for fault in faults:
                 all_faults.create_task(self._strike(fault, began))
+
+    def _spares(self, fault: Fault, nodes: Sequence[int]) -> bool:
+        """Whether the guarantee stays in force (RULES V1): each partition keeps a member of ISR or
+        ELR whose disk was never hurt. Timetables cannot see to that: on a busy machine nodes take
+        their time to come back."""
+        damages = KINDS[fault.kind].damages
+        if not damages and fault.kind not in LEAVES:
+            return True
+        if not self._view.has_members_besides([*nodes, *self._damaged]):
+            self.outside[fault.kind] += 1
+            return False
+        if damages:
+            self._damaged.update(dict.fromkeys(nodes))
+        return True
 
     async def _strike(self, fault: Fault, began: float) -> None:
         now = asyncio.get_running_loop().time
@@ -83,7 +106,7 @@ class Strikes:
             return
         await asyncio.sleep(began + fault.at_ms / 1000 - now())
         nodes = nodes_of(fault.target, self._view)
-        if not nodes:
+        if not nodes or not self._spares(fault, nodes):
             return
         role = role_of(fault.target, self._view, self._groups, self._partitions)
         phase = self._view.phase()

@@ -55,6 +55,10 @@ class RunView:
         whole = all(len(view["isr"]) == len(view["replicas"]) for view in views)
         return Phase.WHOLE if whole else Phase.CATCHING_UP
 
+    def has_members_besides(self, nodes: Sequence[int]) -> bool:
+        """Every partition has somebody else in ISR or ELR."""
+        return all({*view["isr"], *view["elr"]} - {*nodes} for view in self._partitions.values())
+
     def is_whole(self) -> bool:
         return bool(self._partitions) and self.phase() is Phase.WHOLE
 
