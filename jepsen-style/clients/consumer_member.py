@@ -81,8 +81,12 @@ class ConsumerMember(Member):
         """What it has told the coordinator to hold; None: who knows what has been heard."""
 
     async def run(self) -> None:
-        while not self.stopping:
-            await self._live()
+        try:
+            while not self.stopping:
+                await self._live()
+        finally:
+            for part in self._parts.values():
+                part.task.cancel()
 
     async def _live(self) -> None:
         self.begin_life()

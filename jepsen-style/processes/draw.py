@@ -37,7 +37,8 @@ REJOIN_MS = 2_500
 has left ISR and ELR (C1), and were the others to follow before it is back, nobody could be
 elected."""
 
-PRODUCE, FETCH, ALTER_PARTITION, BROKER_HEARTBEAT = 0, 1, 56, 63
+PRODUCE, FETCH, OFFSET_COMMIT = 0, 1, 8
+ALTER_PARTITION, BROKER_HEARTBEAT, CONSUMER_GROUP_HEARTBEAT = 56, 63, 68
 
 Stroke = tuple[str, str, Mapping[str, Option]]
 """Kind, role, options."""
@@ -59,6 +60,8 @@ BAG: Sequence[Stroke] = (
     ("lost-requests", "leader", {"api": PRODUCE, "silently": True}),
     ("lost-responses", "controller", {"api": ALTER_PARTITION, "silently": True}),
     ("lost-responses", "controller", {"api": BROKER_HEARTBEAT, "silently": False}),
+    ("lost-responses", "coordinator", {"api": OFFSET_COMMIT, "silently": True}),
+    ("lost-responses", "coordinator", {"api": CONSUMER_GROUP_HEARTBEAT, "silently": False}),
     ("clients-cut", "leader", {}),
     ("isolate", "leader", {"clients": False}),
     ("isolate", "leader", {"direction": "in", "clients": True}),

@@ -18,7 +18,7 @@ from random import Random
 from ..simulation.dice import stream
 from .coverage import Cell, Phase
 from .kinds import KINDS, Option
-from .options import CONTROLLER_APIS, draw_options
+from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, draw_options
 from .quests import COORDINATOR, has_group, quests
 from .schedule import PROTOCOLS, Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 
@@ -55,14 +55,19 @@ def _with_group(schedule: Schedule, dice: Random) -> Schedule:
         life_ms=dice.choice((3_000, 8_000)),
         protocol=dice.choice(PROTOCOLS),
     )
-    faults = tuple(
-        replace(fault, target=COORDINATOR_OF_GROUP)
-        if fault.target.role == "leader" and dice.random() < 0.4
-        else fault
-        for fault in schedule.faults
-    )
+    faults = tuple(_perhaps_at_coordinator(fault, group, dice) for fault in schedule.faults)
     settings = {**schedule.settings, **group.settings}
     return replace(schedule, groups=(group,), faults=faults, settings=settings)
+
+
+def _perhaps_at_coordinator(fault: Fault, group: Group, dice: Random) -> Fault:
+    """What is lost there is what members ask of it."""
+    if fault.target.role == "leader" and dice.random() < 0.4:
+        fault = replace(fault, target=COORDINATOR_OF_GROUP)
+    if fault.target.role == COORDINATOR and fault.kind in LOSSES:
+        api = dice.choice(GROUP_APIS[group.protocol])
+        fault = replace(fault, options={**fault.options, "api": api})
+    return fault
 
 
 def _without_group(seed: int, nodes: int) -> Schedule:

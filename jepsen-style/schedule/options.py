@@ -10,12 +10,17 @@ from random import Random
 from types import MappingProxyType
 
 from .kinds import KEEPS, Option
+from .schedule import CLASSIC, CONSUMER
 
 _SELDOM = (False, False, True)
 CLIENT_APIS = (0, 1, 3, 22)
 """Produce, Fetch (of followers, too), Metadata, InitProducerId."""
 CONTROLLER_APIS = (56, 63)
 """AlterPartition and BrokerHeartbeat: what nodes ask of the active controller."""
+GROUP_APIS = {CLASSIC: (8, 9, 11, 12, 14), CONSUMER: (8, 9, 68)}
+"""OffsetCommit and OffsetFetch; JoinGroup, Heartbeat and SyncGroup, or ConsumerGroupHeartbeat: what
+members ask of their coordinator, by the protocol of their group."""
+LOSSES = frozenset({"lost-responses", "lost-requests"})
 _LOST = {"silently": (False, True), "api": (*CLIENT_APIS, *CONTROLLER_APIS)}
 _PLACE = {
     "place": ("log", "index", "checkpoint", "quorum"),

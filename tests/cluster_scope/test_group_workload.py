@@ -18,6 +18,8 @@ from logboat.jepsen_style.schedule import (
     Topic,
     generate,
 )
+from logboat.jepsen_style.schedule.options import GROUP_APIS, LOSSES
+from logboat.jepsen_style.schedule.quests import GROUPS_EVERY
 from logboat.jepsen_style.schedule.schedule import CLASSIC, CONSUMER, PROTOCOLS
 
 
@@ -60,6 +62,17 @@ def test_a_third_of_the_seeds_has_groups_whose_coordinators_are_hit() -> None:
     for schedule in with_groups:
         schedule.check()
         assert any(fault.target.role == "coordinator" for fault in schedule.faults)
+
+
+def test_what_a_coordinator_loses_is_what_members_ask_of_it() -> None:
+    lost = [
+        (schedule.groups[0].protocol, fault.option("api"))
+        for schedule in (generate(seed) for seed in range(0, 600, GROUPS_EVERY))
+        for fault in schedule.faults
+        if fault.target.role == "coordinator" and fault.kind in LOSSES
+    ]
+    assert {protocol for protocol, _ in lost} == set(PROTOCOLS)
+    assert all(api in GROUP_APIS[protocol] for protocol, api in lost)
 
 
 def test_a_coordinator_of_no_group_is_refused() -> None:
