@@ -28,6 +28,7 @@ from logboat.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from logboat.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 Answer = TypeVar("Answer", bound=Message)
+Beat = TypeVar("Beat", HeartbeatResponse, ConsumerGroupHeartbeatResponse)
 
 REBALANCE_TIMEOUT_MS = 60_000
 RETRY_S = 0.1
@@ -114,10 +115,16 @@ class Member(ABC):
         await self.join()
         while True:
             await asyncio.sleep(self._interval_s)
-            loop = asyncio.get_running_loop()
-            asked = loop.time()
-            error = await self.beat()
-            self.beats.note(loop.time() - asked, error)
+            await self.beat()
+
+    async def _timed(self, key: ApiKey, version: int, request: Message, kind: type[Beat]) -> Beat:
+        """A heartbeat: asked and answered; what the member does about the answer is not its
+        time."""
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        answer = await self._connection.ask(key, version, request, kind)
+        self.beats.note(loop.time() - asked, answer.error_code)
+        return answer
 
     def _reads(self, partitions: set[int]) -> None:
         self.owned = partitions
@@ -140,7 +147,7 @@ class Member(ABC):
     async def join(self) -> None: ...
 
     @abstractmethod
-    async def beat(self) -> int: ...
+    async def beat(self) -> None: ...
 
     @abstractmethod
     async def leave(self) -> None: ...
@@ -224,14 +231,13 @@ class ClassicMember(Member):
             for place, name in enumerate(members)
         ]
 
-    async def beat(self) -> int:
+    async def beat(self) -> None:
         request = HeartbeatRequest(
             group_id=self.group_id, generation_id=self._generation_id, member_id=self.member_id
         )
-        answer = await self._connection.ask(ApiKey.HEARTBEAT, 4, request, HeartbeatResponse)
+        answer = await self._timed(ApiKey.HEARTBEAT, 4, request, HeartbeatResponse)
         if answer.error_code:
             await self.join()
-        return answer.error_code
 
     async def leave(self) -> None:
         identity = LeaveGroupRequest.MemberIdentity(member_id=self.member_id)
@@ -253,7 +259,7 @@ class ConsumerMember(Member):
         self.owned = set()
         await self.beat()
 
-    async def beat(self) -> int:
+    async def beat(self) -> None:
         joins = self._epoch == 0
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
@@ -263,21 +269,20 @@ class ConsumerMember(Member):
             subscribed_topic_names=[self._topic.name] if joins else None,
             topic_partitions=self._owned(),
         )
-        answer = await self._connection.ask(
+        answer = await self._timed(
             ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, ConsumerGroupHeartbeatResponse
         )
         if answer.error_code:
             await asyncio.sleep(RETRY_S)
             await self.join()
-            return answer.error_code
+            return
         self._epoch = answer.member_epoch
         self._interval_s = answer.heartbeat_interval_ms / 1000
         if answer.assignment is not None:
             before = self.owned
             self._reads({n for t in answer.assignment.topic_partitions for n in t.partitions})
             if before - self.owned:
-                return await self.beat()
-        return ErrorCode.NONE
+                await self.beat()
 
     def _owned(self) -> list[Owned]:
         if not self.owned:
