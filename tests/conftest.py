@@ -1,13 +1,37 @@
-"""Programs that tests need and a person may not have."""
+"""What all tests share: programs that a person may not have, and a machine that is busy."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says nothing here: other work may hold the processor. Registered over
+# the profile in force, which in CI is Hypothesis' own.
+in_force = settings()
+settings.register_profile(
+    "busy machine",
+    parent=in_force,
+    deadline=None,
+    suppress_health_check=[*in_force.suppress_health_check, HealthCheck.too_slow],
+)
+settings.load_profile("busy machine")
+
+
+@pytest.fixture
+def foreign_leaks() -> Iterator[None]:
+    """For tests that use kafka-python: it leaves sockets to the collector, which is not ours to
+    report, neither in this test nor in a later one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()
 
 
 @pytest.fixture
