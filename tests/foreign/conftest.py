@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
 import subprocess
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -29,12 +27,8 @@ def fresh() -> Callable[[str], str]:
 
 
 @pytest.fixture(autouse=True)
-def foreign_leaks() -> Iterator[None]:
-    """kafka-python leaves sockets to the collector; that is not ours to report."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+def leaks_of_others(foreign_leaks: None) -> None:
+    """In all tests of this part."""
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ async def test_aiokafka_produces_and_consumes_in_a_group(
     )
     await consumer.start()
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             read = [(await consumer.getone()).value for _ in values]
         await consumer.commit()
     finally:

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logboat.testing import LocalCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])

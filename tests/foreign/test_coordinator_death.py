@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 from logboat.groups import OFFSETS_TOPIC, partition_for
 from logboat.testing import LocalCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 OFFSETS_PARTITIONS = 4
 """What `LocalCluster` sets."""
 

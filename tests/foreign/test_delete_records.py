@@ -12,7 +12,7 @@ from kafka import TopicPartition as PythonTopicPartition
 
 from logboat.testing import LocalCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 
 @pytest.fixture

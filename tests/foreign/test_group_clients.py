@@ -207,7 +207,8 @@ class Story:
         """The last one does, and its coordinator knows at once."""
         self.first.stop()
         self._until(lambda: self.first.left, "it leaves")
-        self.cluster.wait_until(self._why_not_empty, "nobody is left", SESSION_S / 2)
+        # Its session would have ended later.
+        self.cluster.wait_until(self._why_not_empty, "nobody is left", SESSION_S - 2)
 
     # What they are made of
 

@@ -21,7 +21,7 @@ def test_kafka_python_produces_and_consumes_in_a_group(
         bootstrap_servers=cluster.bootstrap_servers, acks="all", compression_type=codec
     )
     futures = [producer.send(topic, value, key=b"same") for value in values]
-    offsets = [future.get(timeout=30).offset for future in futures]
+    offsets = [future.get(timeout=60).offset for future in futures]
     producer.close()
     assert offsets == list(range(len(values)))
     consumer = KafkaConsumer(
@@ -29,7 +29,7 @@ def test_kafka_python_produces_and_consumes_in_a_group(
         bootstrap_servers=cluster.bootstrap_servers,
         group_id=fresh("g"),
         auto_offset_reset="earliest",
-        consumer_timeout_ms=30_000,
+        consumer_timeout_ms=60_000,
     )
     # Values first: zip asks its last iterator only while the others have more.
     read = [message.value for _, message in zip(values, consumer, strict=False)]

@@ -27,7 +27,7 @@ def test_kafkajs_produces_and_consumes_in_a_group(
         env={**os.environ, "NODE_PATH": str(node_modules)},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

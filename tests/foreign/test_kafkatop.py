@@ -15,14 +15,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logboat.testing import LocalCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 RECORDS = 12
 COMMITTED = {0: 2, 1: 4, 2: 0}
 
 
 def output(*command: str) -> Any:
     """What it prints as JSON."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -12,7 +12,7 @@ from logboat.testing import LocalCluster
 
 def kcat(program: str, arguments: list[str], stdin: str = "") -> str:
     done = subprocess.run(
-        [program, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False
+        [program, *arguments], input=stdin, capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

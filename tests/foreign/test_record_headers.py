@@ -29,7 +29,7 @@ SOME: Headers = [
 ]
 MANY: Headers = [("h", b"%d" % number) for number in range(2000)]
 SENT = [SOME, MANY, []]
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 WAYS: list[dict[str, str]] = [
     {},

@@ -90,7 +90,7 @@ def produce(cluster: LocalCluster, count: int) -> None:
     producer = Producer(bootstrap)
     for number in range(count):
         producer.produce("t", str(number), on_delivery=on_delivery)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert failures == []
 
 

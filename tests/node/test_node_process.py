@@ -205,6 +205,6 @@ def test_o05_a_node_has_more_partitions_than_descriptors(tmp_path: Path) -> None
             producer.produce(
                 "t", "x", partition=partition, callback=lambda error, _: errors.append(error)
             )
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     assert errors == [None] * 160
     assert "Too many open files" not in (tmp_path / "node.log").read_text()

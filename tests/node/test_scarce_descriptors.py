@@ -22,7 +22,7 @@ def idle_connections(port: int, count: int) -> Iterator[list[socket.socket]]:
     connections = []
     try:
         for _ in range(count):
-            connections.append(socket.create_connection(("127.0.0.1", port), timeout=10))
+            connections.append(socket.create_connection(("127.0.0.1", port), timeout=60))
         yield connections
     finally:
         for connection in connections:
@@ -32,8 +32,8 @@ def idle_connections(port: int, count: int) -> Iterator[list[socket.socket]]:
 def create(port: int, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
     wanted = NewTopic("t", partitions, 1, config={"segment.bytes": str(1 << 20)})
-    for made in admin.create_topics([wanted], request_timeout=30).values():
-        made.result(30)
+    for made in admin.create_topics([wanted], request_timeout=60).values():
+        made.result(60)
 
 
 def produce(producer: Producer, partitions: int, value: bytes) -> list[KafkaError | None]:

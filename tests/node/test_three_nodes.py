@@ -54,12 +54,12 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(60) == 0
 
     def wait_for_more(self, count: int = 20) -> None:
         """Until this many further records are acknowledged."""
         wanted = len(self.acknowledged) + count
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(self.acknowledged) < wanted:
             assert time.monotonic() < deadline, "nothing is acknowledged any more"
             time.sleep(0.01)
@@ -87,10 +87,10 @@ def read_back(cluster: LocalCluster) -> dict[int, int]:
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "log_level": 0}
     )
     partition = TopicPartition(TOPIC, 0, 0)
-    _, high_watermark = consumer.get_watermark_offsets(partition, timeout=10)
+    _, high_watermark = consumer.get_watermark_offsets(partition, timeout=60)
     consumer.assign([partition])
     found: dict[int, int] = {}
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(found) < high_watermark:
         assert time.monotonic() < deadline, f"{len(found)} of {high_watermark} records read"
         for message in consumer.consume(1_000, 0.5):

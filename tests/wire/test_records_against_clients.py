@@ -99,9 +99,11 @@ class MockBroker:
 
     def __init__(self, host: str, port: int) -> None:
         self.address = f"{host}:{port}"
-        self._socket = socket.create_connection((host, port), timeout=10)
+        self._socket = socket.create_connection((host, port), timeout=60)
+        self._answers = self._socket.makefile("rb")
 
     def close(self) -> None:
+        self._answers.close()
         self._socket.close()
 
     def ask(self, key: ApiKey, version: int, request: Message) -> Any:
@@ -110,8 +112,8 @@ class MockBroker:
         )
         frame = b"".join(encode_request(header, request))
         self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
-        length = int.from_bytes(self._socket.recv(4, socket.MSG_WAITALL), "big")
-        return decode_response(header, self._socket.recv(length, socket.MSG_WAITALL))
+        length = int.from_bytes(self._answers.read(4), "big")
+        return decode_response(header, self._answers.read(length))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,7 @@ def producer() -> Producer:
 
 @pytest.fixture(scope="module")
 def broker(producer: Producer) -> Iterator[MockBroker]:
-    (description,) = producer.list_topics(timeout=10).brokers.values()
+    (description,) = producer.list_topics(timeout=60).brokers.values()
     mock = MockBroker(description.host, description.port)
     yield mock
     mock.close()
@@ -230,7 +232,7 @@ def test_librdkafka_reads_our_batches(broker: MockBroker, codec: Compression) ->
     )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     try:
-        read = consumer.consume(len(records), timeout=10)
+        read = consumer.consume(len(records), timeout=60)
     finally:
         consumer.close()
     assert [(r.offset(), r.key(), r.value(), r.timestamp()[1]) for r in read] == [

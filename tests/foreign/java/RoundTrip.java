@@ -68,7 +68,7 @@ public class RoundTrip {
     StringDeserializer text = new StringDeserializer();
     Set<String> read = new TreeSet<>();
     int records = 0;
-    long deadline = System.nanoTime() + 60_000_000_000L;
+    long deadline = System.nanoTime() + 120_000_000_000L;
     try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(settings, text, text)) {
       consumer.subscribe(List.of(topic));
       while (records < count && System.nanoTime() < deadline) {
