@@ -107,9 +107,9 @@ async def test_o07_many_groups_are_listed_and_leave_nothing_behind_when_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One commit each; the cost of one does not grow with the others."""
-    monkeypatch.setattr(writer, "MAX_WAITING_RECORDS", 5_000)
+    monkeypatch.setattr(writer, "MAX_WAITING_RECORDS", 2_500)
     coordinator = await leading(MemoryStore())
-    names = [f"g{number}" for number in range(6_000)]
+    names = [f"g{number}" for number in range(4_000)]
     part = CommitTopic.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     began = time.process_time()
     for start in range(0, len(names), 1_000):
