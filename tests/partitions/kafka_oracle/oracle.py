@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -40,15 +41,25 @@ class KafkaStorage:
         )
 
 
-def kafka_storage(cache: Path) -> KafkaStorage:
-    """Skips where Java, Maven or the jars cannot be had."""
+def kafka_storage(folder: Path) -> KafkaStorage:
+    """Skips where Java, Maven or the jars cannot be had. Maven takes seconds to say where the jars
+    are: what it said is kept in `folder`."""
     maven = shutil.which("mvn")
     if shutil.which("java") is None or maven is None:
         pytest.skip("java and mvn are not installed")
-    where = cache / "class_path"
+    kept = folder / "kafka_class_path"
+    with open(folder / "kafka_class_path.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            _ask_maven(maven, kept)
+    return KafkaStorage(kept.read_text().strip())
+
+
+def _ask_maven(maven: str, target: Path) -> None:
+    found = target.with_suffix(".new")
     command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml")]
     done = subprocess.run(
-        [*command, "dependency:build-classpath", f"-Dmdep.outputFile={where}"],
+        [*command, "dependency:build-classpath", f"-Dmdep.outputFile={found}"],
         capture_output=True,
         text=True,
         timeout=240,
@@ -56,4 +67,4 @@ def kafka_storage(cache: Path) -> KafkaStorage:
     )
     if done.returncode != 0:
         pytest.skip(f"Maven cannot fetch Kafka: {done.stdout[-300:]}")
-    return KafkaStorage(where.read_text().strip())
+    found.replace(target)

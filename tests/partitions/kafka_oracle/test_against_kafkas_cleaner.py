@@ -29,7 +29,7 @@ from logboat.wire.records import (
     encode_batch,
     encode_end_txn_marker,
 )
-from tests.partitions.kafka_oracle.oracle import KafkaStorage, kafka_storage
+from tests.partitions.kafka_oracle.oracle import KafkaStorage
 from tests.partitions.storage.log_scene import NOW_MS, TestClock, raise_fatal
 
 HOUR = 3_600_000
@@ -38,11 +38,6 @@ TIMES = (NOW_MS, NOW_MS + HOUR // 2, NOW_MS + HOUR, NOW_MS + 2 * HOUR, NOW_MS + 
 CODECS = (Compression.NONE, Compression.NONE, Compression.GZIP, Compression.ZSTD)
 
 Left = list[tuple[BatchHeader, list[Record]]]
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> KafkaStorage:
-    return kafka_storage(tmp_path_factory.mktemp("kafka"))
 
 
 @pytest.fixture

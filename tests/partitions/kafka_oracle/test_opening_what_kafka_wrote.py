@@ -10,15 +10,10 @@ import pytest
 from logboat.partitions.storage import LogConfig, PartitionLog
 from logboat.seam.real_disk import RealDisk
 from logboat.wire.records import Record, batches, check_crc, decode_records
-from tests.partitions.kafka_oracle.oracle import KafkaStorage, kafka_storage
+from tests.partitions.kafka_oracle.oracle import KafkaStorage
 from tests.partitions.storage.log_scene import append, open_log, read_all
 
 BATCHES = 200
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> KafkaStorage:
-    return kafka_storage(tmp_path_factory.mktemp("kafka"))
 
 
 @pytest.fixture
