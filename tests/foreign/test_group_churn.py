@@ -43,7 +43,7 @@ PROCESSES = 3
 SECONDS = float(os.environ.get("LOGBOAT_CHURN_SECONDS", "12"))
 """A longer run is for `LOGBOAT_CHURN_SECONDS=120 pytest tests/foreign/test_group_churn.py`."""
 
-SETTLE_SECONDS = 60.0
+SETTLE_SECONDS = 120.0
 LEAVE_SECONDS = 60.0
 WORK_SECONDS = 0.1
 """How long a member waits for records before it looks whether it shall leave."""
@@ -256,7 +256,6 @@ def test_members_come_and_go_and_no_record_is_skipped(
     assert verdict.processed == expected, f"{missing} of {sent} records, {seen}"
     assert verdict.clashes == {}
     assert commits.steps_back == []
-    assert coordinator.was_killed
     assert churn.joined > MEMBERS // 2 + 1
 
 
