@@ -287,6 +287,13 @@ class CoordinatorCore(ABC):
         held.timers[group.group_id] = loop.call_at(deadline_ms / 1000, self._on_timer, held, group)
 
     def _on_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
+        try:
+            self._let_time_pass(held, group)
+        except Exception as error:
+            # No task owns a timer: the group would go on without one, and wait for ever.
+            self._on_fatal(error)
+
+    def _let_time_pass(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
         held.timers.pop(group.group_id, None)
         due_ms = group.next_deadline_ms()
         if due_ms is None or due_ms > now_ms() + TIMER_IS_EARLY_MS:

@@ -167,6 +167,27 @@ async def test_a_timer_that_a_heartbeat_has_put_off_fences_nobody() -> None:
     await coordinator.stop()
 
 
+async def test_what_goes_wrong_in_a_timer_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The group would have no timer any more, and its silent members would stay."""
+    coordinator = await leading(MemoryStore())
+    held = coordinator._held[0]
+    await beat(coordinator, "a", 0)
+    group = held.state.consumer_groups["g"]
+
+    def next_deadline_ms() -> int:
+        raise KeyError("broken")
+
+    seen: list[BaseException] = []
+    monkeypatch.setattr(coordinator, "_on_fatal", seen.append)
+    monkeypatch.setattr(group, "next_deadline_ms", next_deadline_ms)
+    coordinator._on_timer(held, group)
+    assert [type(error) for error in seen] == [KeyError]
+    monkeypatch.undo()
+    await coordinator.stop()
+
+
 async def test_hole_16_a_commit_keeps_the_leader_epoch_of_what_was_read() -> None:
     """KAFKA-19902: without it a consumer cannot see that the log was cut below its position."""
     store = MemoryStore()
