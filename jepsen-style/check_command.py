@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
 from .checkers import Status, Verdict
-from .history import HistoryError, read_history
+from .history import History, HistoryError, read_history
 from .judge import judge_run, known_models
 from .manifest import check_manifest
 
@@ -19,8 +19,12 @@ UNREADABLE = 2
 SHOWN_ANOMALIES = 20
 
 
-def check(arguments: Sequence[str]) -> int:
-    """Status 0: as it should be; 1: a verdict is bad or wrong; 2: the input cannot be used."""
+def check(arguments: Sequence[str], *, leave: Callable[[int], int] = int) -> int:
+    """Status 0: as it should be; 1: a verdict is bad or wrong; 2: the input cannot be used.
+
+    `leave` is told the status while the history is still in memory; a process that ends right there
+    is spared giving it back, which takes a tenth of the time of a check.
+    """
     parser = argparse.ArgumentParser(prog="python -m logboat.jepsen_style check")
     parser.add_argument("file", nargs="?", type=Path, help="a history")
     parser.add_argument("--model", help=f"one of: {', '.join(known_models())}")
@@ -31,21 +35,23 @@ def check(arguments: Sequence[str]) -> int:
     options = parser.parse_args(list(arguments))
     if (options.file is None) == (options.manifest is None):
         parser.error("give either a file or --manifest")
+    started = perf_counter()
+    kept: list[History] = []
     # Histories are millions of objects without cycles.
     gc.disable()
-    started = perf_counter()
     try:
         if options.manifest is not None:
             files, wrong = manifest(options.manifest)
         else:
-            files, wrong = 1, one_file(options)
+            files, wrong = 1, one_file(options, kept)
+        print(f"check: files={files} wrong={wrong} seconds={perf_counter() - started:.2f}")
+        return leave(INVALID if wrong else 0)
     except HistoryError as error:
         print(f"check: {options.file or options.manifest}: {error}", file=sys.stderr)
         return UNREADABLE
     finally:
+        kept.clear()
         gc.enable()
-    print(f"check: files={files} wrong={wrong} seconds={perf_counter() - started:.2f}")
-    return INVALID if wrong else 0
 
 
 def manifest(directory: Path) -> tuple[int, int]:
@@ -58,8 +64,10 @@ def manifest(directory: Path) -> tuple[int, int]:
     return files, wrong
 
 
-def one_file(options: argparse.Namespace) -> int:
+def one_file(options: argparse.Namespace, kept: list[History]) -> int:
+    """How many verdicts are bad: 1 or 0. Puts the history into `kept`."""
     history = read_history(options.file, options.format)
+    kept.append(history)
     judgement = judge_run(history, model=options.model, property=options.property)
     if options.report is not None:
         judgement.write_report(options.report, history, title=options.file.name)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from sys import intern
 from typing import Any
 
 import orjson
 
 from .edn import Keyword, read_forms, read_forms_with_lines
-from .history import NEVER, OUTCOMES, USUAL_FIELDS, History, HistoryError, Outcome
+from .history import OUTCOMES, History, HistoryError
+from .json_lines import read_json_lines
 
 JEPSEN_LOG_LINE = re.compile(r"INFO\s+jepsen\.util - (\S+)\s+:(\w+)\s+:([\w-]+)\s+(.*)$")
 VIOLIN_LINE = re.compile(r"\s*\[(\d+)\]\s+(call|return)\b\s*(.*?)\s*$")
-JUST_POLL = [["poll"]]
 VIOLIN_OBJECT = re.compile(r"\s*#\s*@object\s+(?:atomic-)?(\S+)")
 VIOLIN_CALL = re.compile(r"(\w+)\s*(?:\(\s*(.*?)\s*\))?$")
 
@@ -39,7 +37,6 @@ def parse_history(data: bytes, format: str | None = None) -> History:
     history = reader(data)
     if not history.events:
         raise HistoryError("no operation in the file", line=1)
-    history.pack()
     return history
 
 
@@ -79,110 +76,6 @@ def decode(data: bytes, errors: str = "strict") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise HistoryError("not UTF-8 text", line=line) from error
-
-
-def read_json_lines(data: bytes) -> History:
-    """One event a line. Runs of a million operations come this way, so lines are decoded by the
-    chunk, and the usual events (a client's, with the usual fields) are paired right here;
-    `History.add_event` has the rules, and takes every event that is not usual.
-    """
-    history = History()
-    start, number = 0, 1
-    while start < len(data):
-        end = data.find(b"\n", start + CHUNK) + 1 or len(data)
-        lines = data[start:end]
-        events = decoded_together(lines)
-        if events is None:
-            add_line_by_line(history, lines.splitlines(), number)
-        else:
-            done = 0
-            while (done := done + add_usual(history, events[done:])) < len(events):
-                add_decoded(history, events[done : done + 1], number + done)
-                done += 1
-        start, number = end, number + lines.count(b"\n")
-    return history
-
-
-CHUNK = 1 << 15
-"""Bytes decoded at once: large enough to be quick, small enough to stay in the cache."""
-
-
-def decoded_together(lines: bytes) -> list[Any] | None:
-    """The values of some lines, one each; None where a line is not just one value."""
-    stripped = lines.rstrip()
-    try:
-        events = orjson.loads(b"[%b]" % stripped.replace(b"\n", b","))
-    except orjson.JSONDecodeError:
-        return None
-    return events if len(events) == stripped.count(b"\n") + 1 else None
-
-
-USUAL = itemgetter("process", "type", "f", "value", "time")
-
-
-def add_usual(history: History, events: list[Any]) -> int:
-    """Pair events as long as they are usual ones; how many that were."""
-    waiting = history.open_operations
-    processes, functions, arguments = history.process, history.function, history.argument
-    results, outcomes = history.result, history.outcome
-    invoked, completed = history.invoked, history.completed
-    invoke_time, complete_time = history.invoke_time, history.complete_time
-    unknown, ok = Outcome.INFO.value, Outcome.OK.value
-    first = place = history.events
-    try:
-        for event in events:
-            process, kind, function, value, time = USUAL(event)
-            if len(event) != USUAL_FIELDS or type(process) is not int:
-                break
-            if type(time) is not int or time > NEVER:
-                break
-            if kind == "invoke" and process not in waiting:
-                if value == JUST_POLL:
-                    value = JUST_POLL  # half of all arguments, and one object for them
-                waiting[process] = len(functions)
-                processes.append(process)
-                functions.append(intern(function))
-                arguments.append(value)
-                results.append(None)
-                outcomes.append(unknown)
-                invoked.append(place)
-                completed.append(NEVER)
-                invoke_time.append(time)
-                complete_time.append(NEVER)
-            elif kind == "ok" and process in waiting and function == functions[waiting[process]]:
-                index = waiting.pop(process)
-                results[index] = value
-                outcomes[index] = ok
-                completed[index] = place
-                complete_time[index] = time
-            else:
-                break
-            place += 1
-    except (KeyError, TypeError):
-        pass  # fields are missing, or it is no map
-    history.events = place
-    return place - first
-
-
-def add_decoded(history: History, events: Sequence[Any], number: int) -> None:
-    """Events of any kind; `number` is the line of the first."""
-    for line, event in enumerate(events, number):
-        if not isinstance(event, dict):
-            raise HistoryError("an event must be an object", line=line)
-        try:
-            history.add_event(event)
-        except (HistoryError, TypeError, OverflowError) as error:
-            raise HistoryError(str(error), line=line) from error
-
-
-def add_line_by_line(history: History, lines: Sequence[bytes], number: int) -> None:
-    for line, text in enumerate(lines, number):
-        if text.strip():
-            try:
-                event = orjson.loads(text)
-            except orjson.JSONDecodeError as error:
-                raise HistoryError(str(error), line=line) from error
-            add_decoded(history, [event], line)
 
 
 def read_json(data: bytes) -> History:

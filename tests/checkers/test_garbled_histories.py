@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.history import HistoryError, write_edn
-from logboat.jepsen_style.history.reading import CHUNK, parse_history
+from logboat.jepsen_style.history.json_lines import CHUNK
+from logboat.jepsen_style.history.reading import parse_history
 from logboat.jepsen_style.judge import judge_run
 from logboat.jepsen_style.mutants.kafka_stories import STORIES, told
 from logboat.jepsen_style.mutants.objects import object_history

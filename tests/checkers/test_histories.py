@@ -106,7 +106,6 @@ def multi_register_history() -> History:
 def test_edn_export_of_every_models_history_reads_back_as_the_same_history(name: str) -> None:
     for seed in range(4):
         history = HISTORIES[name](seed)
-        history.pack()
         again = parse_history(write_edn(history).encode(), "EDN")
         for column in fields(History):
             assert getattr(again, column.name) == getattr(history, column.name), column.name
@@ -210,3 +209,25 @@ def test_a_time_that_is_no_whole_number_is_refused_with_its_line(time: str) -> N
     for lines in (line % (0, time, "invoke"), good + line % (1, time, "ok")):
         with pytest.raises(HistoryError, match=rf"line {lines.count(chr(10))}: time must be"):
             parse_history(lines.encode(), "JSON lines")
+
+
+def test_fields_beyond_the_usual_are_kept_however_few_the_others_are() -> None:
+    """A JSON line may leave out its index or its time, and then has no more than six fields."""
+    asked = '{"process":0,"type":"invoke","f":"write","key":"x","value":1,"time":1}\n'
+    told = '{"process":0,"type":"ok","f":"write","key":"x","value":1,"time":2}\n'
+    history = parse_history((asked + told).encode(), "JSON lines")
+    assert (history.argument, history.result) == ([["x", 1]], [["x", 1]])
+    assert history.extra_fields(0) == {}
+    told = '{"process":0,"type":"info","f":"write","value":null,"error":"timed out"}\n'
+    history = parse_history((asked + told).encode(), "JSON lines")
+    assert history.extra_fields(0) == {"error": "timed out"}
+
+
+def test_transaction_without_a_name_is_one_in_json_lines_as_in_edn() -> None:
+    lines = (
+        '{"index":0,"time":1,"process":0,"type":"invoke","f":null,"value":[["r","x",null]]}\n'
+        '{"index":1,"time":2,"process":1,"type":"invoke","f":"txn","value":[["r","x",null]]}\n'
+    )
+    history = parse_history(lines.encode(), "JSON lines")
+    assert (history.function, history.process) == (["txn", "txn"], [0, 1])
+    assert (list(history.invoked), history.open_operations) == ([0, 1], {0: 0, 1: 1})

@@ -18,6 +18,7 @@ import pytest
 
 from logboat.jepsen_style import checkers
 from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.check_command import check
 from logboat.jepsen_style.checkers import Status
 from logboat.jepsen_style.checkers.kafka import Guarantee, KafkaReport, report_on
 from logboat.jepsen_style.checkers.kafka.check import LEVELS
@@ -506,3 +507,17 @@ def test_names_of_files_and_processes_decide_nothing(tmp_path: Path) -> None:
     checked = list(check_manifest(tmp_path))
     assert [(entry.file, entry.quarrel) for entry in checked if entry.quarrel] == []
     shutil.rmtree(tmp_path)
+
+
+def test_check_tells_its_status_while_the_history_is_still_there(tmp_path: Path) -> None:
+    """Who ends the process at that moment need not give the memory back."""
+    path = tmp_path / "run.log"
+    path.write_text("[1] call push(a)\n[1] return\n[2] call pop\n[2] return b\n")
+    told: list[int] = []
+
+    def leave(status: int) -> int:
+        told.append(status)
+        return 7
+
+    assert check([str(path), "--model", "stack"], leave=leave) == 7
+    assert told == [1]

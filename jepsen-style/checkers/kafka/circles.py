@@ -63,7 +63,7 @@ def linear_order_exists(records: Records) -> bool:
     time; within one point, writes go by their place in the log and readers after them.
     """
     history = records.history
-    points = list(history.invoked)
+    points = history.invoked[:]
     written: list[list[int]] = []
     read: list[tuple[list[int], list[int]]] = []
     for log in records.keys.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, pairwise
+from itertools import compress, pairwise
 from operator import gt, sub
 from typing import Any
 
@@ -254,7 +254,9 @@ def worst_realtime_lag(records: Records) -> tuple[int, str, int] | None:
         for operation, place in zip(readers, log.last_polled, strict=True):
             if done[operation] < known[place]:
                 known[place] = done[operation]
-        known = list(accumulate(reversed(known), min))[::-1]
+        first = NEVER  # (`accumulate(..., min)` takes five times as long.)
+        known = [first := place if place < first else first for place in reversed(known)]
+        known.reverse()
         after = map(known[1:].__getitem__, log.last_polled)
         lags = map(sub, map(begun.__getitem__, readers), after)
         lag, operation = max(zip(lags, readers, strict=True), default=(0, NOBODY))

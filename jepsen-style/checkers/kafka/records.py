@@ -15,6 +15,7 @@ from ..linearizability.models import Call, topic_call
 NOBODY = -1
 MOVING = frozenset({"assign", "subscribe"})
 """Functions that move a client's positions, and neither send nor poll."""
+CERTAIN_IF_OK = bytes.maketrans(bytes(Outcome), bytes(outcome is Outcome.OK for outcome in Outcome))
 TOPIC_VERBS = frozenset({"create-topic", "delete-topic", "describe-topic"})
 
 
@@ -88,6 +89,15 @@ class KeyLog:
         if first != offset:
             self.repeated.setdefault(value, {first}).add(offset)
             self.witness[offset] = operation
+
+    def polled(self, offset: int, value: Hashable, operation: int) -> None:
+        """An ok poll delivered this value from there."""
+        if self.value_at.get(offset) == value:
+            return
+        self.saw(offset, value, operation)
+        if self.value_at[offset] != value:
+            self.strays.setdefault(value, operation)
+            self.misread[operation, offset] = value
 
     def number(self) -> None:
         """Fix the version order, once everything was seen."""
@@ -167,7 +177,7 @@ class Records:
         self.lone = True
         """Each operation is one send or some polls: no transaction of both, or of several sends."""
         self.topics: list[tuple[int, Call]] = []
-        self.certain = bytearray(len(history))
+        self.certain = history.outcome.translate(CERTAIN_IF_OK)
         """1 for operations that took effect: ok, or indeterminate with a send that was seen."""
         self.uncertain: list[tuple[int, str, Hashable]] = []
         """(operation, key, value) of every send without an answer."""
@@ -186,7 +196,7 @@ class Records:
 
     def _read(self, history: History) -> None:
         """Raises HistoryError, naming the operation, for micro-operations of another shape."""
-        functions, outcomes, certain = history.function, history.outcome, self.certain
+        functions, outcomes = history.function, history.outcome
         ok = Outcome.OK.value
         index, micros = 0, None
         moving = not MOVING.isdisjoint(functions)
@@ -197,7 +207,6 @@ class Records:
                 if outcomes[index] != ok:
                     self._not_ok(index, history.argument[index], micros)
                     continue
-                certain[index] = 1
                 if not micros:
                     continue
                 # Most operations are one send, or one poll.
@@ -246,15 +255,10 @@ class Records:
         value_at = log.value_at
         offsets = []
         for offset, value in pairs:
-            if type(value) is list:
-                value = freeze(value)
             offsets.append(offset)
             # Most records were seen before: this line runs for every record polled.
             if value_at.get(offset) != value:
-                log.saw(offset, value, index)
-                if value_at[offset] != value:
-                    log.strays.setdefault(value, index)
-                    log.misread[index, offset] = value
+                log.polled(offset, freeze(value), index)
         if not offsets:
             return
         if log.polls and log.polls[-1][0] == index:
