@@ -83,7 +83,7 @@ async def test_what_the_node_says_comes_through_with_its_hint(url: str, node: Fa
     assert result.exit_code == ExitStatus.FAILED
     assert "there is no topic 'nothing'" in result.stderr
     node.errors["orders", 0] = ErrorCode.REQUEST_TIMED_OUT
-    arguments = ["produce", "orders", "-p", "0", "--timeout", "0.3"]
+    arguments = ["produce", "orders", "-p", "0", "--timeout", "1.5"]
     result = await logboat(url, *arguments, stdin="x\n")
     assert result.exit_code == ExitStatus.TIMED_OUT
     assert "may have been" in result.stderr

@@ -42,7 +42,7 @@ def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int, n
     )
     try:
         result = Plan(nodes=nodes).run(seed)
-        digest, _ = again.communicate(timeout=170)
+        digest, _ = again.communicate(timeout=600)
     finally:
         again.kill()
         again.wait()

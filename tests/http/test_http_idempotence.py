@@ -14,8 +14,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from logboat.node.http import idempotency
 from logboat.node.http.errors import ApiError
 from logboat.node.http.idempotency import IdempotencyKeys
+from logboat.node.http.ports import AnswerLost
 from logboat.node.http.server import application
 from logboat.wire import ErrorCode
+from logboat.wire.messages.produce import ProduceResponse
 from tests.http.fake_http_node import FakeNode, topic
 
 Http = TestClient[Any, Any]
@@ -62,16 +64,23 @@ async def test_an_idempotent_batch_whose_answer_is_lost_is_sent_again_by_the_nod
 
 
 async def test_what_an_earlier_attempt_may_have_written_stays_unknown(
-    http: Http, node: FakeNode
+    http: Http, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer = await new_producer(http)
     body = {**producer, "base_sequence": 0, "partition": 0, "records": [{"value": "v"}]}
     await http.post(ORDERS, json=body)
     node.lose_answers = 1
     body["base_sequence"] = 1
-    asyncio.get_running_loop().call_later(
-        0.02, node.errors.__setitem__, ("orders", 0), ErrorCode.NOT_ENOUGH_REPLICAS
-    )
+    produce = node.produce
+
+    async def refusing_afterwards(*asked: Any) -> ProduceResponse:
+        try:
+            return await produce(*asked)
+        except AnswerLost:
+            node.errors["orders", 0] = ErrorCode.NOT_ENOUGH_REPLICAS
+            raise
+
+    monkeypatch.setattr(node, "produce", refusing_afterwards)
     document = await (await http.post(ORDERS, json=body)).json()
     assert document["records"][0]["kafka_error"] == "NOT_ENOUGH_REPLICAS"
     assert document["records"][0]["outcome"] == "unknown"

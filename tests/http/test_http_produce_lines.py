@@ -200,7 +200,7 @@ async def test_a_line_above_the_limit_ends_the_stream_with_a_word(http: Http) ->
 async def test_a_silent_client_is_asked_to_come_back(
     http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_lines, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(request_lines, "IDLE_SECONDS", 0.7)
     async with sending(http) as sender:
         sender.send({"value": "v"})
         assert (await sender.verdict())["outcome"] == "applied"

@@ -293,6 +293,7 @@ async def test_a_new_leader_is_asked_anew(http: Http, node: FakeNode) -> None:
     assert node.asked == [3, 3]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_batch_that_was_not_sent_waits_for_the_next_leader(
     http: Http, node: FakeNode
 ) -> None:
@@ -306,6 +307,7 @@ async def test_a_batch_that_was_not_sent_waits_for_the_next_leader(
     assert document["leader"] == 2
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_read_waits_for_the_next_leader(http: Http, node: FakeNode) -> None:
     await produce(http, {"value": "v", "partition": 0})
     node.add(topic("orders", leaders=[NO_LEADER, 2, 3]))
