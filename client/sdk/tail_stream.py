@@ -12,8 +12,8 @@ import orjson
 
 from .backoff import Backoff
 from .deadline import Deadline
-from .errors import Refused, Unreachable
-from .transport import Transport
+from .errors import Refused, TopicNotFound, Unreachable
+from .transport import NOT_FOUND_SECONDS, Transport
 
 LINES_TYPE = "application/x-ndjson"
 HEARTBEAT_MS = 5_000
@@ -116,6 +116,7 @@ class _Outage:
 
     def __init__(self, transport: Transport, patience: float) -> None:
         self._until = Deadline.after(patience)
+        self._believed = Deadline.after(NOT_FOUND_SECONDS)
         self._backoff = Backoff(transport.rng)
         self._reasons: dict[str, str] = {}
 
@@ -123,6 +124,8 @@ class _Outage:
         """Until another attempt; raises when it has lasted too long."""
         if isinstance(error, Unreachable):
             self._reasons |= error.reasons
+        if isinstance(error, TopicNotFound) and self._believed.passed:
+            raise error
         pause = self._backoff.next_wait()
         if pause >= self._until.left:
             raise Unreachable(self._reasons) if isinstance(error, Unreachable) else error

@@ -23,6 +23,7 @@ from .errors import (
     DeadlineExceeded,
     ForkedProcess,
     OutcomeUnknown,
+    TopicNotFound,
     Unreachable,
 )
 from .nodes import Nodes
@@ -31,6 +32,9 @@ CONNECTIONS = 100
 CONNECT_SECONDS = 3.0
 ATTEMPT_SECONDS = 10.0
 """A node that says nothing for so long is given up for another one, where that is harmless."""
+NOT_FOUND_SECONDS = 1.0
+"""After which nodes that know no such topic are believed: until then they may only not have heard
+of it yet."""
 JSON_TYPE = "application/json"
 
 
@@ -118,6 +122,7 @@ class Transport:
         writes = method != "GET"
         attempts = _Attempts(writes=writes)
         backoff = Backoff(self.rng)
+        believed = Deadline.after(NOT_FOUND_SECONDS)
         while True:
             url = node or self.nodes.current
             wait: float | None = None
@@ -132,8 +137,10 @@ class Transport:
             else:
                 if 200 <= answer.status < 300:
                     return answer
-                attempts.refused(as_error(answer.status, answer.document, url, writes=writes))
-                if not attempts.worth_another(repeat):
+                refusal = as_error(answer.status, answer.document, url, writes=writes)
+                attempts.refused(refusal)
+                not_found = isinstance(refusal, TopicNotFound)
+                if not attempts.worth_another(repeat) or (not_found and believed.passed):
                     raise attempts.verdict()
                 wait = retry_after(answer.headers)
             self.nodes.failed(url)

@@ -8,7 +8,16 @@ from itertools import count
 
 import pytest
 
-from logboat.client import Assigned, Client, Json, PartitionRevoked, Record, SyncClient, Text
+from logboat.client import (
+    Assigned,
+    Client,
+    Json,
+    PartitionRevoked,
+    Record,
+    SyncClient,
+    Text,
+    TopicNotFound,
+)
 from logboat.testing import LocalCluster
 
 RECORDS = 300
@@ -119,6 +128,20 @@ async def test_nothing_acknowledged_is_lost_or_doubled_while_nodes_die(
         async with asyncio.timeout(60):
             await following
         assert sorted(seen, key=int) == [str(number) for number in range(RECORDS)]
+
+
+async def test_2_a_topic_that_no_node_knows_is_told_long_before_the_deadline(
+    cluster: LocalCluster,
+) -> None:
+    async with (
+        asyncio.timeout(60),
+        Client(*cluster.http_urls, request_timeout=600) as client,
+        client.producer(delivery_timeout=600) as producer,
+    ):
+        with pytest.raises(TopicNotFound):
+            await producer.send("nobody-made-this", b"x")
+        with pytest.raises(TopicNotFound):
+            await anext(aiter(client.tail("nobody-made-this")))
 
 
 def test_the_sync_client_does_the_same(cluster: LocalCluster) -> None:

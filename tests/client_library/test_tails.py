@@ -206,9 +206,9 @@ async def test_a_deleted_topic_ends_it_by_name(nodes: list[TailNode]) -> None:
         "error_code": 40403,
         "message": "there is no topic t",
         "kafka_error": "UNKNOWN_TOPIC_OR_PARTITION",
-        "retriable": False,
+        "retriable": True,
     }
-    nodes[0].scripts = [[opened(5, 0), end], (404, gone)]
+    nodes[0].scripts = [[opened(5, 0), end], *[(404, gone)] * 100]
     async with Client(nodes[0].url) as client:
         with pytest.raises(TopicNotFound):
             await taken(client, 1)
