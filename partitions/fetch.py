@@ -35,6 +35,7 @@ from .leader_hints import LeaderHints
 from .partition import Divergence, Partition
 from .roles import Refused
 from .storage import LogRead, OffsetOutOfRange, PartitionLog, StorageFailed
+from .traffic import is_failure
 from .waiting_room import FetchWait
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
@@ -397,7 +398,7 @@ class Fetch:
         if read.partition is None:
             return
         traffic = read.partition.traffic
-        traffic.failed_fetches += read.error is not ErrorCode.NONE
+        traffic.failed_fetches += is_failure(read.error)
         if self._replica_id >= 0:
             traffic.replicated_out += read.size
         else:

@@ -22,7 +22,7 @@ from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
 from .roles import Refused
 from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed, VerificationGuard
-from .traffic import TopicTraffic
+from .traffic import TopicTraffic, is_failure
 from .waiting_room import PendingAnswers
 
 FIRST_VERSION_WITH_ZSTD = 7
@@ -85,7 +85,7 @@ async def produce(
         await _append_later(order, later, request.acks, pending, deadline)
     await pending.wait(deadline)
     for traffic, answer in counted:
-        traffic.failed_produces += answer.error_code != ErrorCode.NONE
+        traffic.failed_produces += is_failure(answer.error_code)
     if version >= FIRST_VERSION_WITH_LEADER_HINTS:
         _add_leader_hints(finder, response)
     return response

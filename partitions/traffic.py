@@ -3,6 +3,29 @@
 from __future__ import annotations
 
 from ..seam import frozen
+from ..wire import ErrorCode
+
+_EXPECTED = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+    }
+)
+"""What leaders that change, and clients that are wrong, are told on a good day."""
+
+
+def is_failure(error_code: int) -> bool:
+    """Whether it tells of trouble at this node; Kafka's counts of failed requests leave out the
+    rest, too."""
+    return error_code not in _EXPECTED
 
 
 class TopicTraffic:
@@ -33,6 +56,7 @@ class TopicTraffic:
         self.produces = 0
         """Partitions in produce requests, as Kafka counts them; so the next three."""
         self.failed_produces = 0
+        """See `is_failure`."""
         self.fetches = 0
         """Of consumers and followers."""
         self.failed_fetches = 0

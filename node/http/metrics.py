@@ -115,9 +115,9 @@ def _traffic(topics: Sequence[TrafficSeen]) -> Iterator[Metric]:
         ("bytesin", "Bytes of batches written to leaders here", lambda topic: topic.bytes_in),
         ("bytesout", "Bytes of batches read by consumers", lambda topic: topic.bytes_out),
         ("totalproducerequests", "Partitions in produce requests", lambda topic: topic.produces),
-        ("failedproducerequests", "Of these: refused", lambda topic: topic.failed_produces),
+        ("failedproducerequests", "Of these: failed", lambda topic: topic.failed_produces),
         ("totalfetchrequests", "Partitions in fetch requests", lambda topic: topic.fetches),
-        ("failedfetchrequests", "Of these: refused", lambda topic: topic.failed_fetches),
+        ("failedfetchrequests", "Of these: failed", lambda topic: topic.failed_fetches),
     )
     for name, help_text, count_of in counts:
         family = CounterMetricFamily(metrics + name, help_text, labels=["topic"])

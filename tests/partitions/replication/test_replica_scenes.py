@@ -318,7 +318,12 @@ def test_what_goes_through_a_topic_is_counted_where_it_goes(world: World) -> Non
     assert (copied.replicated_in, copied.messages_in) == (seen.bytes_in, 0)
     assert scene.produce(2, b"to a follower").error is not NO_ERROR
     (refused,) = scene.nodes[2].replicas.traffic.seen()
-    assert (refused.produces, refused.failed_produces, refused.bytes_in) == (1, 1, 0)
+    assert (refused.produces, refused.failed_produces, refused.bytes_in) == (1, 0, 0)
+    scene.fence(2)
+    scene.fence(3)
+    assert scene.produce(1, b"to nobody else").error is ErrorCode.NOT_ENOUGH_REPLICAS
+    (failed,) = scene.nodes[1].replicas.traffic.seen()
+    assert (failed.produces, failed.failed_produces, failed.messages_in) == (2, 1, 2)
     scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id("t"),), None))
     scene.publish()
     scene.until(lambda: scene.nodes[1].replicas.traffic.seen() == ())
