@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+from logboat.seam import frozen
 from logboat.wire.records import Record
 from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
 from tests.seam.memory_disk import Crashed, Loss, MemoryDisk
@@ -60,26 +61,39 @@ async def before_the_crash() -> tuple[Scene, Written]:
     return scene, written
 
 
-async def steps_of_a_run() -> tuple[int, int]:
+@frozen
+class Undisturbed:
+    """A run without a crash: all others are the same up to theirs."""
+
+    first_step: int
+    last_step: int
+    table: dict[bytes, bytes]
+    """What the log says before, and after."""
+    records: dict[int, Record]
+    """By offset, before the first round."""
+
+
+async def undisturbed() -> Undisturbed:
     scene, written = await before_the_crash()
-    first = scene.disk.steps
+    first, table = scene.disk.steps, scene.state()
+    records = {record.offset: record for record in scene.records()}
     await written.rounds()
-    return first, scene.disk.steps
-
-
-def original(scene: Scene) -> dict[int, Record]:
-    return {record.offset: record for record in scene.records()}
+    return Undisturbed(first, scene.disk.steps, table, records)
 
 
 @pytest.mark.parametrize("loss", [None, *LOSSES])
 async def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(
     loss: Loss | None,
 ) -> None:
-    first, last = await steps_of_a_run()
+    whole = await undisturbed()
+    first, last, table = whole.first_step, whole.last_step, whole.table
     assert last - first > 100
+    table_at_the_end = table | {f"only-{key}3".encode(): b"x" for key in "abcd"}
+    table_at_the_end |= {key.encode(): f"{key}3".encode() for key in "acd"}
+    table_at_the_end |= {b"b": b"committed3"}
+    table_at_the_end.pop(b"gone", None)
     for crash_at in range(first + 1, last + 1, 3 if loss in (None, "any") else 11):
         scene, written = await before_the_crash()
-        table, records = scene.state(), original(scene)
         scene.disk.crash_at = crash_at
         with contextlib.suppress(Crashed):
             await written.rounds()
@@ -97,10 +111,7 @@ async def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(
         scene.clock.now += 4 * HOUR
         await written.write(3)
         await written.rounds()
-        table |= {f"only-{key}3".encode(): b"x" for key in "abcd"}
-        table |= {key.encode(): f"{key}3".encode() for key in "acd"} | {b"b": b"committed3"}
-        table.pop(b"gone", None)
-        assert scene.state() == table, where
+        assert scene.state() == table_at_the_end, where
         for record in scene.records():
-            assert records.get(record.offset, record) == record, where
+            assert whole.records.get(record.offset, record) == record, where
         await scene.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -57,6 +58,7 @@ def kafka_storage(folder: Path) -> KafkaStorage:
 
 def _ask_maven(maven: str, target: Path) -> None:
     found = target.with_suffix(".new")
+    quick_start = "-XX:TieredStopAtLevel=1 -Xshare:auto"
     command = [maven, "-q", "-B", "-f", str(HERE / "pom.xml")]
     done = subprocess.run(
         [*command, "dependency:build-classpath", f"-Dmdep.outputFile={found}"],
@@ -64,6 +66,7 @@ def _ask_maven(maven: str, target: Path) -> None:
         text=True,
         timeout=240,
         check=False,
+        env={**os.environ, "MAVEN_OPTS": quick_start},
     )
     if done.returncode != 0:
         pytest.skip(f"Maven cannot fetch Kafka: {done.stdout[-300:]}")
