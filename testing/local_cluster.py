@@ -183,6 +183,12 @@ class LocalCluster:
         if wait:
             self.wait_until(lambda: self._why_node_not_ready(node_id), "node ready")
 
+    def restart(self, node_id: int, *, wait: bool = True) -> None:
+        """Stop it in good order, if it runs, and start it again; `wait` as of `start`."""
+        if self.is_running(node_id):
+            self.stop(node_id)
+        self.start(node_id, wait=wait)
+
     def pause(self, node_id: int) -> None:
         """SIGSTOP: the process keeps its connections and answers nothing."""
         self._running.children[node_id].send_signal(signal.SIGSTOP)

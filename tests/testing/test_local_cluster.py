@@ -53,6 +53,17 @@ def test_a_stopped_node_leaves_in_order_even_when_paused() -> None:
         assert not cluster.is_running(1)
 
 
+def test_a_node_is_restarted_whether_it_runs_or_not() -> None:
+    with LocalCluster(nodes=1) as cluster:
+        first = cluster.pid(1)
+        cluster.restart(1)
+        second = cluster.pid(1)
+        cluster.kill(1)
+        cluster.restart(1)
+        assert len({first, second, cluster.pid(1)}) == 3
+        assert cluster.is_running(1)
+
+
 def test_a_paused_cluster_is_removed_all_the_same() -> None:
     with LocalCluster(nodes=2) as cluster:
         cluster.pause(1)
