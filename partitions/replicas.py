@@ -67,8 +67,9 @@ Key = tuple[str, int]
 OPENING_AT_ONCE = 4
 """Logs recovered side by side."""
 
-CREATING_AT_ONCE = 16
-"""New logs made side by side: nothing to read, and syncs to share. Each holds a descriptor."""
+CREATING_AT_ONCE = 8
+"""New logs made side by side: nothing to read, and syncs to share. Each holds a descriptor of those
+that are kept free (case O05)."""
 
 OPEN_AGAIN_SECONDS = 1.0
 """Between two attempts to open or create a log that the disk refused."""

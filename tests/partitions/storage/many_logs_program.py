@@ -12,6 +12,7 @@ import sys
 from random import Random
 from uuid import UUID
 
+from logboat.partitions.replicas import CREATING_AT_ONCE
 from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog, open_files_within
 from logboat.seam import SystemClock
 from logboat.seam.real_disk import RealDisk
@@ -44,7 +45,7 @@ async def open_directory(folder: str, disk: RealDisk) -> LogDirectory:
 async def main(folder: str, count: int) -> None:
     disk = RealDisk()
     directory = await open_directory(folder, disk)
-    logs = [await directory.create_log("t", n, UUID(int=n + 1), CONFIG) for n in range(count)]
+    logs = await made(directory, count)
     now_ms = SystemClock().now_ms()
     data = encode_batch([Record(value=b"x" * 20, timestamp=now_ms)])
     for _ in range(ROUNDS):
@@ -62,6 +63,17 @@ async def main(folder: str, count: int) -> None:
     await directory.close()
     disk.close()
     print("ok", len(os.listdir("/proc/self/fd")))
+
+
+async def made(directory: LogDirectory, count: int) -> list[PartitionLog]:
+    """As many at once as `Replicas` makes."""
+    turns = asyncio.Semaphore(CREATING_AT_ONCE)
+
+    async def make(number: int) -> PartitionLog:
+        async with turns:
+            return await directory.create_log("t", number, UUID(int=number + 1), CONFIG)
+
+    return await asyncio.gather(*(make(number) for number in range(count)))
 
 
 def check(logs: list[PartitionLog]) -> None:
