@@ -59,6 +59,10 @@ class GroupWork:
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
+    def group_id(self) -> str:
+        return self._group.name
+
+    @property
     def rebalances(self) -> int:
         """Generations, counted for each member that had a part in one."""
         return sum(member.rebalances for member in self.members)
@@ -103,14 +107,14 @@ class GroupWork:
         ends = {one.key: await self._end(client, one) for one in self._group.partitions}
         while any(self._committed()[key] < end for key, end in ends.items()):  # noqa: ASYNC110
             await asyncio.sleep(RETRY_S)
-        for name, keys in self._names().items():
+        for name, keys in self.names().items():
             told = {"group": name, "ends": {key: ends[key] for key in keys}}
             self._journal.observe("observer", "group-done", told)
         for member in self.members:
             member.stopping = True
         await self._read_committed(client)
 
-    def _names(self) -> dict[str, list[str]]:
+    def names(self) -> dict[str, list[str]]:
         """By the name that the history has for them: keys."""
         names: dict[str, list[str]] = {}
         for one in self._group.partitions:

@@ -503,8 +503,8 @@ LEDGER = mutants(
     ),
     (
         "a power cut takes what was synced",
-        '"power-cut": frozenset({"page-cache"}),',
-        '"power-cut": frozenset({"page-cache", "sync"}),',
+        'frozenset({"page-cache"}) for',
+        "BOTH_MODES for",
     ),
     ("who enters again holds nothing", "holders |= entered", "pass"),
     ("faults end nobody", "left = holders - {node}", "left = holders"),

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -16,11 +16,12 @@ from ...client.failure import Failure
 from ...seam import SystemClock
 from ...testing import LocalCluster, NotInTime
 from ..clients import Journal, TopicPartition
+from ..cluster_scope.group_work import GroupWork
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
 from ..judge import Judgement
 from ..schedule import Schedule, Topic
-from ..schedule.targets import OFFSETS_TOPIC
+from ..schedule.targets import OFFSETS_TOPIC, partition_of
 from ..simulation.dice import stream
 from .caretaker import Caretaker
 from .coverage import Coverage
@@ -196,10 +197,20 @@ class _Run:
             except Stuck as stuck:
                 self.violations.append(f"stuck: {stuck}")
             clients.cancel()
+        self._name_homes(workload.groups)
         self.tally.operations = len(self._journal.history)
         self.tally.acknowledged = self._journal.acknowledged
         self.tally.strikes = self.coverage.strikes
         self.tally.kinds = len(self.coverage.kinds)
+
+    def _name_homes(self, groups: Sequence[GroupWork]) -> None:
+        """Which partition keeps what a group knows: only so can its loss excuse what was forgotten
+        (RULES V1, `checkers.kafka.rulings`)."""
+        if partitions := self._view.partitions(OFFSETS_TOPIC):
+            for group in groups:
+                home = f"{OFFSETS_TOPIC}-{partition_of(group.group_id, partitions)}"
+                for name in group.names():
+                    self._journal.observe(OBSERVER, "group", {"group": name, "key": home})
 
     async def _hurt_and_settle(
         self,

@@ -19,14 +19,15 @@ from enum import Enum
 from typing import Any
 
 from ...history import History
+from ...schedule.kinds import KINDS
 from .observations import observed
 
+BOTH_MODES = frozenset({"sync", "page-cache"})
 TAKES_A_SUFFIX: Mapping[str, frozenset[str]] = {
-    "wipe": frozenset({"sync", "page-cache"}),
-    "damage": frozenset({"sync", "page-cache"}),
-    "truncate": frozenset({"sync", "page-cache"}),
-    "corrupt": frozenset({"sync", "page-cache"}),
-    "power-cut": frozenset({"page-cache"}),
+    **dict.fromkeys(("wipe", "damage", "truncate", "corrupt"), BOTH_MODES),
+    # As schedules name them.
+    **{name: BOTH_MODES for name, kind in KINDS.items() if kind.damages},
+    **{name: frozenset({"page-cache"}) for name, kind in KINDS.items() if kind.cuts_power},
 }
 """Fault to the durability modes in which it can take acknowledged records from a node's disk."""
 
@@ -107,7 +108,8 @@ class Ledger:
             )
         for place, seen in observed(history, "fault"):
             keys = tuple(seen.get("keys") or ())
-            ledger.faults.append((place, seen["kind"], seen["node"], keys))
+            for node in seen["nodes"] if "nodes" in seen else (seen["node"],):
+                ledger.faults.append((place, seen["kind"], node, keys))
         leader: dict[str, Any] = {}
         for _, seen in observed(history, "leader"):
             leader[seen["key"]] = seen["leader"]

@@ -13,7 +13,7 @@ as `value`:
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
 | `group` | group, key (the partition that keeps the group's offsets and generations) |
 | `group-done` | group, ends: {key: the offset that it has committed, at the end of the log} |
-| `fault` | kind, node and what else it took |
+| `fault` | kind, node or nodes, keys? (none: all of the node's) |
 """
 
 from __future__ import annotations
