@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,42 @@ def test_where_to_begin_and_what_to_show(run: Run) -> None:
         "0",
         "2",
     ]
+
+
+def test_a_topic_is_changed_and_trimmed_whoever_leads_it(run: Run) -> None:
+    run("topic", "create", "changed", "-p", "3", "-r", "3", "-c", "retention.ms=7200000")
+    run.cluster.wait_in_sync("changed")
+    run("produce", "changed", "-p", "1", stdin="a\nb\nc\n")
+    changed = run("topic", "config", "set", "changed", "retention.ms=3600000", "-o", "plain")
+    assert "retention.ms\t3600000\tDYNAMIC_TOPIC_CONFIG\n" in changed.stdout
+    left = run("topic", "config", "unset", "changed", "retention.ms", "-o", "plain")
+    assert "retention.ms" not in left.stdout
+    trim = ("topic", "trim", "changed", "-o", "plain", "--before")
+    assert run(*trim, "2", "-p", "1").stdout == "changed\t1\t2\n"
+    assert run("consume", "changed", "-e").stdout == "c\n"
+    # One of three leaders is another node than the one that is asked.
+    assert run(*trim, "end").stdout == "changed\t0\t0\nchanged\t1\t3\nchanged\t2\t0\n"
+    more = run("topic", "add-partitions", "changed", "-n", "1", "-o", "plain")
+    assert more.stdout == "changed\t4\n"
+
+
+def test_a_partition_is_looked_at_and_handed_over(run: Run) -> None:
+    run("topic", "create", "handed", "-p", "1", "-r", "3")
+    states: list[dict[str, Any]] = []
+
+    def why_not_all() -> str | None:
+        shown = json.loads(run("partition", "describe", "handed", "0", "-o", "json").stdout)
+        states[:] = shown["replica_states"]
+        return None if all(one["log"] and one["in_sync"] for one in states) else f"{states}"
+
+    run.cluster.wait_until(why_not_all, "every replica has a log")
+    to = next(one["node"] for one in states if one["role"] != "leader")
+    handed = run("partition", "transfer-leader", "handed", "0", str(to), "-o", "plain").stdout
+    assert handed.split("\t")[:3] == ["handed", "0", str(to)]
+
+
+def test_a_cluster_that_was_not_started_with_faults_says_how(run: Run) -> None:
+    assert "--with-faults" in run("chaos", "cut", "1", "2", status=1).stderr
 
 
 def test_lines_that_are_not_written_go_where_they_can_be_found(run: Run, tmp_path: Path) -> None:
