@@ -70,10 +70,11 @@ def verify(
     count: Count = 10_000,
     size: Size = 100,
     topic: Topic = None,
+    output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
     """Write records, read them back, compare: nothing lost, doubled or out of order? Status 1 if
     not. Hurt the cluster meanwhile as you like."""
     from .verifying import verify_cluster
 
-    raise typer.Exit(int(verify_cluster(url, topic, count, size)))
+    raise typer.Exit(int(verify_cluster(url, topic, count, size, output)))

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
 from .node_api import NodeApi
+from .progress import bar, progress
 from .sdk.client import Client
 from .sdk.records import Record
 from .sdk_work import run_to_the_end, topic_for
@@ -52,20 +53,25 @@ class Bench:
     async def _produce(self, client: Client, topic: str) -> Figures:
         value = bytes(self._size)
         started = time.perf_counter()
-        async with client.producer() as producer:
+        async with (
+            client.producer() as producer,
+            progress(lambda: bar("written", producer.stats.delivered, self._count)),
+        ):
             for _ in range(self._count):
                 await producer.enqueue(topic, value)
+            await producer.flush()
         return self._figures("produce", time.perf_counter() - started)
 
     async def _consume(self, client: Client, topic: str) -> Figures:
         if self._topic is None:
             await self._produce(client, topic)
         started = time.perf_counter()
-        left = self._count
-        async for _ in client.tail(topic, since="start"):
-            left -= 1
-            if left == 0:
-                break
+        read = 0
+        async with progress(lambda: bar("read", read, self._count)):
+            async for _ in client.tail(topic, since="start"):
+                read += 1
+                if read == self._count:
+                    break
         return self._figures("consume", time.perf_counter() - started)
 
     async def _end_to_end(self, client: Client, topic: str) -> Figures:
@@ -79,7 +85,10 @@ class Bench:
         took: list[float] = []
         started = time.perf_counter()
         try:
-            async with client.producer(linger=0.0) as producer:
+            async with (
+                client.producer(linger=0.0) as producer,
+                progress(lambda: bar("there and back", len(took), self._count)),
+            ):
                 await self._first_arrival(producer.send, topic, arrived)
                 for number in range(self._count):
                     value = b"%d" % number

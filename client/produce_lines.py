@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, cast
@@ -15,6 +14,7 @@ import typer
 
 from .failure import ExitStatus, Failure
 from .node_api import NodeApi
+from .progress import progress
 from .record_format import from_json_line
 from .sdk.client import Client
 from .sdk.codecs import Bytes
@@ -30,7 +30,6 @@ from .terminal import say
 
 READ_BYTES = 1 << 16
 FAILURES_TOLD = 5
-PROGRESS_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +116,14 @@ async def _produce(options: ProduceOptions, failures: _Failures) -> int:
         producer = client.producer(
             key=Bytes(), value=Bytes(), acks=acks, delivery_timeout=options.timeout
         )
-        progress = asyncio.create_task(_progress(producer, options, failures))
+        shown = nullcontext() if options.quiet else progress(_rates(producer, failures))
         try:
-            async for number, line in _lines(options.files):
-                await _pace(options.rate, number)
-                await _take(producer, options, number, line, failures)
-            await producer.flush()
+            async with shown:
+                async for number, line in _lines(options.files):
+                    await _pace(options.rate, number)
+                    await _take(producer, options, number, line, failures)
+                await producer.flush()
         finally:
-            progress.cancel()
             await producer.close()
         return producer.stats.delivered
 
@@ -229,21 +228,15 @@ async def _pace(rate: float | None, number: int) -> None:
         await asyncio.sleep(1 / rate)
 
 
-async def _progress(
-    producer: Producer[bytes, bytes], options: ProduceOptions, failures: _Failures
-) -> None:
-    """On a terminal only: a pipe's reader does not want it."""
-    if options.quiet or not sys.stderr.isatty():
-        return
+def _rates(producer: Producer[bytes, bytes], failures: _Failures) -> Callable[[], str]:
     started = time.monotonic()
-    while True:
-        await asyncio.sleep(PROGRESS_SECONDS)
+
+    def line() -> str:
         stats, seconds = producer.stats, time.monotonic() - started
-        print(
-            f"\r{stats.delivered} records, {stats.delivered / seconds:,.0f}/s, "
+        return (
+            f"{stats.delivered} records, {stats.delivered / seconds:,.0f}/s, "
             f"{stats.delivered_bytes / seconds / 1e6:.1f} MB/s, {stats.waiting} on their way, "
-            f"{failures.count} failed\x1b[K",
-            end="",
-            file=sys.stderr,
-            flush=True,
+            f"{failures.count} failed"
         )
+
+    return line

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from .failure import ExitStatus
 from .node_api import NodeApi
+from .progress import bar, progress
 from .sdk.client import Client
 from .sdk.errors import OutcomeUnknown
 from .sdk.records import RecordMetadata, TopicPartition
 from .sdk_work import run_to_the_end, topic_for
-from .terminal import emit, say
+from .terminal import Output, emit, say
 
 READ_SECONDS = 60.0
 
@@ -56,15 +58,23 @@ class Verdict:
         return not (self.lost or self.replaced or self.doubled)
 
 
-def verify_cluster(url: str, topic: str | None, count: int, size: int) -> ExitStatus:
+def verify_cluster(
+    url: str, topic: str | None, count: int, size: int, output: Output
+) -> ExitStatus:
     """Raises Failure."""
     ledger, verdict = run_to_the_end(_verify(NodeApi(url).url, topic, count, size))
     if ledger.unknown or ledger.refused:
         say(f"{ledger.refused} records were refused, of {ledger.unknown} nobody knows.")
-    emit(
-        f"verify: {'held' if verdict.good else 'violation'} | acknowledged={verdict.acknowledged} "
-        f"lost={verdict.lost} replaced={verdict.replaced} doubled={verdict.doubled}"
-    )
+    word = "held" if verdict.good else "violation"
+    counts = asdict(verdict)
+    match output:
+        case Output.JSON:
+            emit(json.dumps({"verdict": word, **counts}))
+        case Output.PLAIN:
+            emit("\t".join([word, *map(str, counts.values())]))
+        case Output.TABLE:
+            told = " ".join(f"{name}={count}" for name, count in counts.items())
+            emit(f"verify: {word} | {told}")
     return ExitStatus.GOOD if verdict.good else ExitStatus.FAILED
 
 
@@ -87,11 +97,12 @@ async def _write(client: Client, topic: str, count: int, size: int, ledger: Ledg
             ledger.note_failure(error)
 
     producer = client.producer()
-    for number in range(count):
-        value = f"{run}.{number}".ljust(size, ".")
-        placed = await producer.enqueue(topic, value.encode(), key=str(number))
-        placed.add_done_callback(lambda done, value=value: decided(value, done))  # type: ignore[misc]
-    await producer.close(READ_SECONDS)
+    async with progress(lambda: bar("written", producer.stats.delivered, count)):
+        for number in range(count):
+            value = f"{run}.{number}".ljust(size, ".")
+            placed = await producer.enqueue(topic, value.encode(), key=str(number))
+            placed.add_done_callback(lambda done, value=value: decided(value, done))  # type: ignore[misc]
+        await producer.close(READ_SECONDS)
 
 
 async def _read(client: Client, topic: str, ledger: Ledger) -> dict[TopicPartition, dict[int, str]]:
@@ -102,7 +113,10 @@ async def _read(client: Client, topic: str, ledger: Ledger) -> dict[TopicPartiti
         return found
     starts = {place: min(offsets) for place, offsets in ledger.acknowledged.items()}
     try:
-        async with asyncio.timeout(READ_SECONDS):
+        async with (
+            asyncio.timeout(READ_SECONDS),
+            progress(lambda: bar("read", sum(map(len, found.values())), ledger.count)),
+        ):
             async for record in client.tail(topic, since="end", positions=starts):
                 place = record.place
                 value = (record.value or b"").decode("utf-8", "replace")

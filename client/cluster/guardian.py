@@ -80,14 +80,15 @@ def guard(folder: ClusterFolder, *, remove: bool) -> None:
         else:
             undo.append(message)
     for _ in range(LOOKS):
-        _end_nodes(folder, patience_seconds=0.0 if remove else PATIENCE_SECONDS)
+        end_nodes(folder, patience_seconds=0.0 if remove else PATIENCE_SECONDS)
     for command in reversed(undo):
         subprocess.run(command, check=False)
     if remove:
         shutil.rmtree(folder.path, ignore_errors=True)
 
 
-def _end_nodes(folder: ClusterFolder, *, patience_seconds: float) -> None:
+def end_nodes(folder: ClusterFolder, *, patience_seconds: float) -> None:
+    """Whoever started them: they are found by their command lines."""
     configs = {
         number: os.path.join(path, "node.toml") for number, path in enumerate(folder.node_dirs())
     }

@@ -223,6 +223,7 @@ def test_a_cluster_is_measured_and_verified(run: Run) -> None:
         assert figures["records_per_second"] > 0
     verdict = run("verify", "-n", "500").stdout
     assert verdict == "verify: held | acknowledged=500 lost=0 replaced=0 doubled=0\n"
+    assert run("verify", "-n", "5", "-o", "plain").stdout == "held\t5\t0\t0\t0\n"
     assert "logboat-" not in run("topic", "list").stdout
 
 
