@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..client.cluster.folder import ClusterFolder
-from ..client.cluster.guardian import Guardian
+from ..client.cluster.guardian import Guardian, end_nodes
 from ..client.cluster.launch import RunningCluster, bring_up, claim, last_words, start_one
 from ..client.cluster.node_toml import Value
 from ..client.cluster.plan import moved_to
@@ -104,6 +104,8 @@ class LocalCluster:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+        # Somebody may have started others on this folder, as `logboat cluster node start` does.
+        end_nodes(self.folder, patience_seconds=STOP_SECONDS)
         self._cluster = None
         self._remove_folder()
         self._dismiss_guardian()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from logboat.client.cluster.folder import ClusterFolder
+from logboat.client.cluster.launch import start_one
 from logboat.client.cluster.remove import remove_cluster
 from logboat.client.failure import Failure
 from logboat.testing import LocalCluster, NotInTime
@@ -44,6 +46,14 @@ def test_a_killed_node_is_gone_and_can_be_started_again() -> None:
         assert cluster.pid(2) != before
         with pytest.raises(RuntimeError, match="is running"):
             cluster.start(2)
+
+
+def test_a_node_that_somebody_else_started_on_the_folder_ends_with_the_cluster() -> None:
+    with LocalCluster(nodes=2) as cluster:
+        cluster.kill(2)
+        other = start_one(cluster.folder, 2)
+        other.send_signal(signal.SIGSTOP)
+    assert other.wait(60) is not None
 
 
 def test_a_stopped_node_leaves_in_order_even_when_paused() -> None:
