@@ -123,6 +123,8 @@ class Replicas:
         self._registered = False
         self._stored: dict[Key, StoredLog] = {}
         """Folders found at start that no partition has taken yet."""
+        self._deferred: dict[Key, UUID] = {}
+        """What an image that may be older than the disk wants opened where another life lies."""
         self._assigned: dict[Key, UUID] = {}
         """What the image gives this node, by name -> topic id."""
         self._hosted: dict[Key, Partition] = {}
@@ -317,6 +319,9 @@ class Replicas:
         self._registered = True
         self._untold |= dict.fromkeys(self._hosted)
         self._tell_some()
+        for key, topic_id in self._deferred.items():
+            self._work.enqueue(key, lambda key=key, id_=topic_id: self._open(key, id_))  # type: ignore[misc]
+        self._deferred.clear()
         for key in [key for key in self._stored if key not in self._assigned]:
             stored = self._stored.pop(key)
             self._work.enqueue(key, lambda stored=stored: self._set_aside(stored))  # type: ignore[misc]
@@ -373,6 +378,12 @@ class Replicas:
     async def _open(self, key: Key, topic_id: UUID) -> None:
         if self._assigned.get(key) != topic_id:
             return  # Deleted meanwhile.
+        stored = self._stored.get(key)
+        if stored is not None and stored.topic_id != topic_id and not self._registered:
+            # While this node catches up, its image may be older than its disk: the log may be of a
+            # later life of that name, which the image has yet to come to (RULES A7).
+            self._deferred[key] = topic_id
+            return
         topic = self.image.topics[key[0]]
         try:
             log = await self._open_log(key, topic_id, self._config_of(topic))
