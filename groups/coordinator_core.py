@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from ..metadata.group_configs import configs_of_group
 from ..metadata.image import ClusterImage
-from ..seam import Clock, OnFatal, TaskScope
+from ..seam import Clock, OnFatal, TaskScope, frozen
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
 from .consumer.group import ConsumerGroup
@@ -53,6 +53,15 @@ APPEND_ERRORS = {
 """What a client is told when the log refuses; all others: COORDINATOR_NOT_AVAILABLE."""
 
 
+@frozen
+class Armed:
+    """A group's timer. A loop may not tell when its handle is due: uvloop makes one of what is due
+    at once that does not know."""
+
+    deadline_ms: int
+    handle: asyncio.Handle
+
+
 @dataclass(slots=True)
 class Held:
     """An offsets partition this node leads, with all that belongs to its leadership."""
@@ -60,7 +69,7 @@ class Held:
     state: OffsetsPartition
     writer: PartitionWriter
     tasks: TaskScope
-    timers: dict[str, asyncio.TimerHandle]
+    timers: dict[str, Armed]
 
 
 class CoordinatorCore(ABC):
@@ -198,7 +207,7 @@ class CoordinatorCore(ABC):
     def _unload(self, held: Held) -> None:
         self._held.pop(held.state.partition, None)
         for timer in held.timers.values():
-            timer.cancel()
+            timer.handle.cancel()
         held.timers.clear()
         held.writer.close()
         for group in held.state.groups.values():
@@ -277,14 +286,15 @@ class CoordinatorCore(ABC):
         deadline_ms = group.next_deadline_ms()
         timer = held.timers.get(group.group_id)
         if timer is not None:
-            if deadline_ms is not None and timer.when() == deadline_ms / 1000:
+            if timer.deadline_ms == deadline_ms:
                 return
-            timer.cancel()
+            timer.handle.cancel()
             del held.timers[group.group_id]
         if deadline_ms is None or self._held.get(held.state.partition) is not held:
             return
         loop = asyncio.get_running_loop()
-        held.timers[group.group_id] = loop.call_at(deadline_ms / 1000, self._on_timer, held, group)
+        handle = loop.call_at(deadline_ms / 1000, self._on_timer, held, group)
+        held.timers[group.group_id] = Armed(deadline_ms, handle)
 
     def _on_timer(self, held: Held, group: ClassicGroup | ConsumerGroup) -> None:
         try:

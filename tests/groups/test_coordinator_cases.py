@@ -8,6 +8,7 @@ import time
 import pytest
 
 from logboat.groups import GroupCoordinator, writer
+from logboat.groups.consumer.group import Wait
 from logboat.wire import ErrorCode
 from logboat.wire.messages.delete_groups import DeleteGroupsRequest
 from logboat.wire.messages.heartbeat import HeartbeatRequest
@@ -165,6 +166,28 @@ async def test_a_timer_that_a_heartbeat_has_put_off_fences_nobody() -> None:
     assert set(group.members) == {"a", "b"}
     assert set(held.timers) == {"g"}
     await coordinator.stop()
+
+
+def test_a_timer_that_is_due_at_once_may_be_armed_again_on_every_loop() -> None:
+    """uvloop's handle of such a timer does not know when it is due."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def arm_twice() -> None:
+        coordinator = await leading(MemoryStore())
+        held = coordinator._held[0]
+        await beat(coordinator, "a", 0)
+        group = held.state.consumer_groups["g"]
+        group.expect("a", Wait.SESSION, 0)
+        for _ in range(2):
+            coordinator._arm_timer(held, group)
+        assert set(held.timers) == {"g"}
+        await asyncio.sleep(0.01)
+        assert group.members == {}
+        await coordinator.stop()
+
+    for new_loop in (uvloop.new_event_loop, asyncio.new_event_loop):
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(arm_twice())
 
 
 async def test_what_goes_wrong_in_a_timer_ends_the_process(
