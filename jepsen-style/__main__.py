@@ -6,13 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import NoReturn
 
 from .check_command import check
-from .mutants.run import mutants_command
-from .processes.command import replay, run
-from .processes.soak import soak
-from .simulate_command import simulate
 
 USAGE_ERROR = 2
 """Exit status for an unknown command or bad arguments, in every command."""
@@ -20,13 +17,24 @@ USAGE_ERROR = 2
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments after the command's name, returns the exit status."""
 
+
+def loaded(module: str, name: str) -> Command:
+    """A command that is imported when it is asked for: most of them bring the whole node along."""
+
+    def command(arguments: Sequence[str]) -> int:
+        found: Command = getattr(import_module(f".{module}", __package__), name)
+        return found(arguments)
+
+    return command
+
+
 COMMANDS: Mapping[str, Command] = {
     "check": check,
-    "mutants": mutants_command,
-    "replay": replay,
-    "run": run,
-    "simulate": simulate,
-    "soak": soak,
+    "mutants": loaded("mutants.run", "mutants_command"),
+    "replay": loaded("processes.command", "replay"),
+    "run": loaded("processes.command", "run"),
+    "simulate": loaded("simulate_command", "simulate"),
+    "soak": loaded("processes.soak", "soak"),
 }
 """By name."""
 
