@@ -62,14 +62,23 @@ class Caretaker:
             await asyncio.sleep(LOOK_S)
 
     async def admitted(self, node_id: int) -> None:
-        """Return when the quorum knows this node's disk; it is noted as a failure when it takes too
-        long."""
+        """Return when the node has started well, perhaps with another disk, and the quorum knows
+        its disk; it is noted as a failure when that takes too long."""
         end = time.monotonic() + ADMITTED_WITHIN_S
-        while node_id in self._strangers:
+        self._nodes[node_id] = time.monotonic()
+        while node_id in self._strangers or not self._has_started_well(node_id):
             if time.monotonic() > end:
-                self._keeper.failures.append(f"failed: the new disk of node {node_id} is refused")
+                self._keeper.failures.append(
+                    f"failed: the new disk of node {node_id} is not taken up"
+                )
                 return
             await asyncio.sleep(LOOK_S)
+
+    def _has_started_well(self, node_id: int) -> bool:
+        if self._keeper.holds_down(node_id):
+            return True  # Another fault is about it now.
+        age_s = time.monotonic() - self._nodes[node_id]
+        return self._cluster.is_running(node_id) and age_s >= WELL_S
 
     async def look_after(self, node_id: int) -> None:
         age_s = time.monotonic() - self._nodes[node_id]
