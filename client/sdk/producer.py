@@ -109,6 +109,8 @@ class Producer(Generic[K, V]):
         self._in_a_row = 0
         self._failed: deque[asyncio.Future[RecordMetadata]] = deque(maxlen=FAILURES_KEPT)
         self._closed = False
+        self._gives_up = False
+        """What ends from now on is counted in the report of `close`."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -202,6 +204,7 @@ class Producer(Generic[K, V]):
         if running and within > 0:
             await asyncio.wait(running, timeout=within)
         undelivered = self.stats.waiting
+        self._gives_up = True
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -307,7 +310,10 @@ class Producer(Generic[K, V]):
         for record in batch:
             if not record.placed.done():
                 record.placed.set_exception(error)
-                self._failed.append(record.placed)
+                if self._gives_up:
+                    record.placed.exception()  # Looked at: asyncio need not log each of them.
+                else:
+                    self._failed.append(record.placed)
 
     def _unseen(self) -> list[BaseException]:
         """Failures that nobody has asked their future for: what asyncio itself would log."""
