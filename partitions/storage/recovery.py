@@ -34,7 +34,7 @@ from .lineage import HeaderLineage, Liar, agrees
 from .log_config import LogConfig
 from .open_files import OpenFiles
 from .producer_recovery import snapshot_offsets, snapshot_path, walk
-from .segment import Segment
+from .segment import MAX_RELATIVE_OFFSET, Segment
 from .segment_swap import LeftOvers, base_offsets
 from .time_index import NO_TIMESTAMP
 from .values import Damage
@@ -200,7 +200,9 @@ class _Recovery:
         scan = segment.scan(segment.offset_index.lookup_position(segment.size).position)
         end_offset: int | None = None
         for _, header, _ in scan:
-            if end_offset is not None and self._out_of_place(header, end_offset, next_base):
+            if end_offset is not None and self._out_of_place(
+                segment, header, end_offset, next_base
+            ):
                 return False
             end_offset = header.next_offset
         if end_offset is None:
@@ -229,7 +231,7 @@ class _Recovery:
         fault: str | None = None
         slice_bytes = slice_batches = 0
         for position, header, data in scan:
-            fault = self._out_of_place(header, segment.next_offset, next_base)
+            fault = self._out_of_place(segment, header, segment.next_offset, next_base)
             if fault is not None:
                 break
             if header.last_offset >= self._recovery_point:
@@ -250,14 +252,20 @@ class _Recovery:
             self._on_fault(segment, size, fault)
 
     def _out_of_place(
-        self, header: BatchHeader, expected: int, next_base: int | None
+        self, segment: Segment, header: BatchHeader, expected: int, next_base: int | None
     ) -> str | None:
+        base_offset = segment.base_offset
         found = header.base_offset
         # A gap upwards is what compaction leaves, here or on the leader that this was copied from,
         # also when the topic is not compacted any more. Bytes lost between two batches would not
         # leave the second one where the first ends.
         if found < expected:
             return f"offset {found} where {expected} must be"
+        if expected < self._recovery_point <= found:
+            # What was synced ended with a batch, so no gap reaches beyond it.
+            return f"offset {found} where {expected} or more, below what was synced, must be"
+        if header.last_offset - base_offset > MAX_RELATIVE_OFFSET:
+            return f"offset {header.last_offset} is out of the reach of a segment at {base_offset}"
         if next_base is not None and header.next_offset > next_base:
             return f"offset {header.last_offset} reaches into the segment at {next_base}"
         return None

@@ -260,6 +260,7 @@ async def test_what_this_process_wrote_is_not_tested_again() -> None:
     block=st.booleans(),
 )
 @example(number=1, where=0.0, bit=7, block=False).via("a first batch whose offset has fallen")
+@example(number=4, where=0.5, bit=0, block=False).via("an offset out of every segment's reach")
 def test_no_changed_byte_of_a_closed_log_is_ever_handed_out(
     number: int, where: float, bit: int, block: bool
 ) -> None:

@@ -528,3 +528,35 @@ async def test_a_clean_start_reads_no_more_for_more_bytes() -> None:
         await log.close()
     # Bisecting a longer index takes a few reads more, and so do the producers' windows.
     assert reads[1] < 3 * reads[0], reads
+
+
+@pytest.mark.parametrize("raised_by", [1 << 56, 1 << 20], ids=["out of reach", "within reach"])
+@pytest.mark.parametrize("compact", [False, True])
+async def test_c1_a_batch_is_not_led_past_the_recovery_point_by_its_offset(
+    raised_by: int, compact: bool
+) -> None:
+    """No checksum covers it; what was synced ended with a batch, so it is no gap of compaction."""
+    config = LogConfig(segment_bytes=400, index_interval_bytes=100, compact=compact)
+    disk, held = await stopped_log(12, LogConfig(segment_bytes=400, index_interval_bytes=100))
+    name = names(disk, ".log")[-1]
+    data = inode(disk, name).data
+    base = int(name[:20])
+    second = 12 + int.from_bytes(data[8:12], "big")
+    data[second : second + 8] = (base + 1 + raised_by).to_bytes(8, "big")
+    for clean in (True, False):
+        log = await open_log(disk, config, clean=clean, recovery_point=12)
+        assert log.damage is not None
+        assert log.damage.offset == base + 1
+        assert contents(log) == held[: base + 1]
+        await log.close()
+
+
+async def test_an_unsynced_batch_out_of_its_segments_reach_is_cut_off() -> None:
+    disk, held = await stopped_log(5, LogConfig())
+    data = inode(disk, "0" * 20 + ".log").data
+    start = len(data) - len(held[-1][1])
+    data[start : start + 8] = (4 + (1 << 40)).to_bytes(8, "big")
+    log = await open_log(disk)
+    assert log.damage is None
+    assert contents(log) == held[:-1]
+    await log.close()
