@@ -187,6 +187,13 @@ def node_unreachable(node_id: int) -> ApiError:
     )
 
 
+def to_keep(error: ApiError) -> ApiError:
+    """The same error without the way it came. Its traceback, and that of the error it was raised
+    for, hold the frame that keeps it: work for the garbage collector, once for each."""
+    error.__traceback__ = error.__context__ = None
+    return error
+
+
 def answer_lost(node_id: int, *, writes: bool) -> ApiError:
     return ApiError(
         504,
@@ -210,4 +217,14 @@ def no_controller() -> ApiError:
         kafka_error=K.NOT_CONTROLLER,
         retriable=True,
         hint="a new one is elected within seconds while a majority of the nodes lives",
+    )
+
+
+def controller_answer_lost() -> ApiError:
+    return ApiError(
+        504,
+        "the controller did not answer in time",
+        retriable=True,
+        hint="it may have been done all the same: look before trying again",
+        outcome_unknown=True,
     )

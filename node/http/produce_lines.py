@@ -78,7 +78,7 @@ class _Chunks:
             try:
                 partition = partition_of(self._topic, item.records[0], self._partitioner)
             except ApiError as error:
-                item = error.with_traceback(None)
+                item = error
             else:
                 chunk = Chunk(size, alone=True)
                 chunk.add_batch(item.records, partition, item.producer)
@@ -93,7 +93,7 @@ class _Chunks:
                 chunk.add(item, partition_of(self._topic, item, self._partitioner))
                 return
             except ApiError as error:
-                item = error.with_traceback(None)
+                item = error
         chunk.refuse(item)
 
 

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 from ...seam import offload
 from .admission import Room
 from .batches import encode
-from .errors import ApiError
+from .errors import ApiError, to_keep
 from .records_in import Producer, RecordIn
 from .writing import Batch, Outcome
 
@@ -93,7 +93,7 @@ class Chunk:
         self.count = 1
 
     def refuse(self, error: ApiError) -> None:
-        self.refused.append((self.count, error))
+        self.refused.append((self.count, to_keep(error)))
         self.count += 1
 
 

@@ -12,7 +12,7 @@ import orjson
 
 from ...seam import frozen
 from .encodings import Encoding, to_bytes
-from .errors import ApiError
+from .errors import ApiError, to_keep
 from .strict_json import NotJson, exact, flat_object
 
 _RECORD_KEYS = frozenset({"key", "value", "headers", "partition", "timestamp"})
@@ -171,9 +171,7 @@ class LineParser:
             try:
                 append(self.parse(line, number, now_ms))
             except ApiError as error:
-                # Its traceback would hold this frame, which holds the error: work for the
-                # garbage collector, once for each line.
-                append(error.with_traceback(None))
+                append(to_keep(error))
         return items, all_plain
 
     def parse(self, line: bytes, number: int, now_ms: int) -> RecordIn | RecordsIn:

@@ -11,6 +11,9 @@ from typing import Any
 
 from aiohttp.test_utils import TestClient
 
+from logboat.node.http.errors import ApiError
+from logboat.node.http.record_stream import Chunk
+from logboat.node.http.records_in import LineParser, RecordEncodings
 from logboat.wire.records import Record, encode_batch
 from tests.http.fake_http_node import FakeNode, topic
 
@@ -102,3 +105,20 @@ async def test_f1_lines_are_worked_on_in_small_blocks(http: Http, node: FakeNode
     await no_long_turn(write)
     assert bodies[-1].count(b'"applied"') == 8_000
     assert bodies[-1].count(b'"failed"') == 8_000
+
+
+def test_f1_refused_lines_leave_no_work_to_the_collector() -> None:
+    """Full collections are the longest turns of all."""
+    parser = LineParser(RecordEncodings())
+    gc.collect()
+    gc.disable()
+    try:
+        items, _ = parser.block([b"nonsense"] * 1_000, 1, now_ms=1)
+        chunk = Chunk(0)
+        for item in items:
+            assert isinstance(item, ApiError)
+            chunk.refuse(item)
+        del items, item, chunk
+        assert gc.collect() < 100
+    finally:
+        gc.enable()
