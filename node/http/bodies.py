@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -58,6 +58,12 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ApiError(400, "the body is no JSON object")
     return document
+
+
+def refuse_unknown_keys(document: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raises ApiError 422; a misspelt key would else do nothing, in silence."""
+    if unknown := sorted(document.keys() - set(known)):
+        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(known))
 
 
 def require_type(request: web.Request, *allowed: str) -> str:

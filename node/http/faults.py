@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from ...seam.faulty_network import LONGEST_PAUSE_S, FaultSwitches
-from .bodies import json_object, read_body, require_type
+from .bodies import json_object, read_body, refuse_unknown_keys, require_type
 from .documents import Faults
 from .errors import ApiError
 from .guards import JSON_TYPE, json_response
@@ -21,7 +21,7 @@ from .keys import NODE
 DEFAULT_FOR_S = 10.0
 LONGEST_FOR_S = 600.0
 LONGEST_DELAY_S = 60.0
-_KEYS = frozenset({"kind", "node", "delay", "for"})
+_KEYS = ("delay", "for", "kind", "node")
 _DURATION = re.compile(r"(\d{1,7})(ms|s)")
 
 
@@ -34,8 +34,7 @@ async def inject_fault(request: web.Request) -> web.Response:
     require_type(request, JSON_TYPE)
     switches = _switches(request)
     document = json_object(await read_body(request))
-    if unknown := sorted(document.keys() - _KEYS):
-        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(sorted(_KEYS)))
+    refuse_unknown_keys(document, _KEYS)
     for_s = _seconds(document, "for", DEFAULT_FOR_S, LONGEST_FOR_S)
     match document.get("kind"):
         case "pause":

@@ -8,8 +8,6 @@ next balancing does not take its leadership away again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
 
 from aiohttp import web
 
@@ -17,18 +15,17 @@ from ...metadata.image import PartitionImage, TopicImage
 from ...wire import ErrorCode
 from ...wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from ...wire.messages.elect_leaders import ElectLeadersRequest
-from .bodies import json_object, read_body, require_type
+from .asking import of_controller
+from .bodies import json_object, read_body, refuse_unknown_keys, require_type
 from .consume import partition_number
 from .documents import Leadership
-from .errors import ApiError, from_kafka, no_controller
+from .errors import ApiError, from_kafka
 from .guards import JSON_TYPE, json_response
 from .keys import NODE
-from .ports import AnswerLost, HttpNode, Unreachable
-from .topics import ADMIN_SECONDS, admin_answer_lost, existing_topic
+from .ports import HttpNode
+from .topics import ADMIN_SECONDS, existing_topic
 
 _PREFERRED = 0
-
-Answer = TypeVar("Answer")
 
 
 async def transfer_leadership(request: web.Request) -> web.Response:
@@ -36,13 +33,13 @@ async def transfer_leadership(request: web.Request) -> web.Response:
     require_type(request, JSON_TYPE)
     node = request.app[NODE]
     document = json_object(await read_body(request))
-    if unknown := sorted(document.keys() - {"to"}):
-        raise ApiError(422, f"unknown key {unknown[0]!r}", hint="to")
+    refuse_unknown_keys(document, ["to"])
     topic = existing_topic(node, request.match_info["topic"])
     number = partition_number(topic, request.match_info["partition"])
     partition = topic.partitions[number]
     to = _target(document.get("to"), partition)
     deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
+    # Both steps may be asked for again: the same order, and an election that is not needed.
     if to != partition.replicas[0]:
         await _make_preferred(node, topic, partition, to, deadline)
     changed = await _elect_preferred(node, topic, number, deadline)
@@ -89,7 +86,7 @@ async def _make_preferred(
             )
         ],
     )
-    response = await _answered(node.reorder_replicas(wanted, deadline))
+    response = await of_controller(node.reorder_replicas(wanted, deadline))
     if response.error_code:
         raise from_kafka(response.error_code, response.error_message)
     verdict = response.responses[0].partitions[0]
@@ -106,7 +103,7 @@ async def _elect_preferred(node: HttpNode, topic: TopicImage, number: int, deadl
         ],
         timeout_ms=int(ADMIN_SECONDS * 1000),
     )
-    response = await _answered(node.elect_leaders(wanted, deadline))
+    response = await of_controller(node.elect_leaders(wanted, deadline))
     if response.error_code:
         raise from_kafka(response.error_code)
     result = response.replica_election_results[0].partition_result[0]
@@ -115,13 +112,3 @@ async def _elect_preferred(node: HttpNode, topic: TopicImage, number: int, deadl
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
     return True
-
-
-async def _answered(question: Awaitable[Answer]) -> Answer:
-    """Both steps may be asked for again: the same order, and an election that is not needed."""
-    try:
-        return await question
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None

@@ -16,15 +16,15 @@ from ...wire.messages.describe_quorum import (
 )
 from ..quorum_view import METADATA_TOPIC, NEVER
 from . import query
-from .bodies import json_object, read_body, require_type
+from .asking import of_controller
+from .bodies import json_object, read_body, refuse_unknown_keys, require_type
 from .errors import ApiError, from_kafka, no_controller
 from .guards import JSON_TYPE, json_response
 from .keys import NODE
 from .ports import AnswerLost, Unreachable
-from .topics import ADMIN_SECONDS, admin_answer_lost
+from .topics import ADMIN_SECONDS
 
 STATUS_SECONDS = 5.0
-_VOTER_KEYS = frozenset({"directory_id"})
 Partition = DescribeQuorumResponse.TopicData.PartitionData
 
 
@@ -55,9 +55,7 @@ async def replace_voter(request: web.Request) -> web.Response:
     require_type(request, JSON_TYPE)
     node_id = _node_id(request.match_info["node"])
     document = json_object(await read_body(request))
-    unknown = sorted(document.keys() - _VOTER_KEYS)
-    if unknown:
-        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(sorted(_VOTER_KEYS)))
+    refuse_unknown_keys(document, ["directory_id"])
     directory_id = _directory_id(document.get("directory_id"))
     node = request.app[NODE]
     wanted = AddRaftVoterRequest(
@@ -67,12 +65,7 @@ async def replace_voter(request: web.Request) -> web.Response:
         voter_directory_id=directory_id,
     )
     deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await node.replace_voter(wanted, deadline)
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None
+    response = await of_controller(node.replace_voter(wanted, deadline))
     if response.error_code:
         raise from_kafka(response.error_code, response.error_message)
     return json_response({"node_id": node_id, "directory_id": str(directory_id)})

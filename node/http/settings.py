@@ -10,8 +10,9 @@ from types import MappingProxyType
 from ...metadata.config_definition import ConfigSource
 from ...wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from ...wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from .errors import answer_lost, from_kafka, node_unreachable
-from .ports import AnswerLost, HttpNode, Unreachable
+from .asking import of_node
+from .errors import from_kafka
+from .ports import HttpNode
 from .topics import ADMIN_SECONDS, decided
 
 TOPIC, BROKER = 2, 4
@@ -51,12 +52,8 @@ async def described(
         include_synonyms=True,
     )
     deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
-    try:
-        response = await node.describe_configs(answered_by, request, deadline)
-    except Unreachable:
-        raise node_unreachable(answered_by) from None
-    except AnswerLost:
-        raise answer_lost(answered_by, writes=False) from None
+    question = node.describe_configs(answered_by, request, deadline)
+    response = await of_node(answered_by, question, writes=False)
     result = response.results[0]
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)

@@ -10,13 +10,14 @@ from aiohttp import web
 
 from ...wire import ErrorCode
 from ...wire.messages.delete_records import DeleteRecordsRequest
-from .bodies import json_object, read_body
+from .asking import of_node
+from .bodies import json_object, read_body, refuse_unknown_keys
 from .consume import partition_number
 from .documents import Setting, TopicSettings, Trimmed
-from .errors import ApiError, answer_lost, from_kafka, node_unreachable
+from .errors import ApiError, from_kafka
 from .guards import json_response
 from .keys import LEADERS, NODE
-from .ports import AnswerLost, HttpNode, Unreachable
+from .ports import HttpNode
 from .records_in import record_integer
 from .settings import DELETE, SET, TOPIC, AlterableConfig, alter, described, source_name
 from .topics import ADMIN_SECONDS, add_partitions, config_text, existing_topic, topic_response
@@ -112,12 +113,8 @@ async def _deleted(node: HttpNode, leader: int, topic: str, number: int, before:
     )
     # The leader tells of replicas that are late; it must not be given up before it can.
     deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS + 1.0
-    try:
-        response = await node.delete_records(leader, wanted, deadline)
-    except Unreachable:
-        raise node_unreachable(leader) from None
-    except AnswerLost:
-        raise answer_lost(leader, writes=True) from None
+    question = node.delete_records(leader, wanted, deadline)
+    response = await of_node(leader, question, writes=True)
     verdict = response.topics[0].partitions[0]
     if verdict.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         raise from_kafka(verdict.error_code, f"{topic}-{number} does not reach to {before}")
@@ -128,6 +125,5 @@ async def _deleted(node: HttpNode, leader: int, topic: str, number: int, before:
 
 async def _document(request: web.Request, *known: str) -> dict[str, Any]:
     document = json_object(await read_body(request))
-    if unknown := sorted(document.keys() - set(known)):
-        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(known))
+    refuse_unknown_keys(document, known)
     return document

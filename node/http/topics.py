@@ -15,11 +15,12 @@ from ...wire.messages.create_partitions import CreatePartitionsRequest
 from ...wire.messages.create_topics import CreateTopicsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest
 from . import query
-from .bodies import json_object, read_body, require_type, worked
-from .errors import ApiError, from_kafka, no_controller
+from .asking import of_controller
+from .bodies import json_object, read_body, refuse_unknown_keys, require_type, worked
+from .errors import ApiError, from_kafka
 from .guards import JSON_TYPE, json_response
 from .keys import NODE
-from .ports import AnswerLost, HttpNode, Unreachable
+from .ports import HttpNode
 from .views import cluster_overview, partition_count, topic_document, topic_list
 
 ADMIN_SECONDS = 15.0
@@ -29,7 +30,7 @@ LOOKED_AT_ONCE = 500
 PARTITION_BYTES = 100
 """How much work a partition is in an overview, in bytes of JSON (RULES F1)."""
 
-_TOPIC_KEYS = frozenset({"name", "partitions", "replication_factor", "configs", "validate_only"})
+_TOPIC_KEYS = ("configs", "name", "partitions", "replication_factor", "validate_only")
 _BROKER_DEFAULT = -1
 
 Answer = TypeVar("Answer")
@@ -123,12 +124,7 @@ async def add_partitions(node: HttpNode, topic: str, count: int) -> None:
 
 async def decided(ask: Callable[[float], Awaitable[Answer]]) -> Answer:
     """What the controller answers to `ask(deadline)`. Raises ApiError."""
-    try:
-        return await ask(asyncio.get_running_loop().time() + ADMIN_SECONDS)
-    except Unreachable:
-        raise no_controller() from None
-    except AnswerLost:
-        raise admin_answer_lost() from None
+    return await of_controller(ask(asyncio.get_running_loop().time() + ADMIN_SECONDS))
 
 
 def existing_topic(node: HttpNode, name: str) -> TopicImage:
@@ -140,9 +136,7 @@ def existing_topic(node: HttpNode, name: str) -> TopicImage:
 
 def _creation(body: bytes) -> CreateTopicsRequest:
     document = json_object(body)
-    unknown = sorted(document.keys() - _TOPIC_KEYS)
-    if unknown:
-        raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(sorted(_TOPIC_KEYS)))
+    refuse_unknown_keys(document, _TOPIC_KEYS)
     name = document.get("name")
     if not isinstance(name, str):
         raise ApiError(422, '"name" is missing or no string')
@@ -184,13 +178,3 @@ def config_text(name: str, value: Any) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise ApiError(422, f"setting {name!r} is no text, number or truth value")
-
-
-def admin_answer_lost() -> ApiError:
-    return ApiError(
-        504,
-        "the controller did not answer in time",
-        retriable=True,
-        hint="it may have been done all the same: look before trying again",
-        outcome_unknown=True,
-    )

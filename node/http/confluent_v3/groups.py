@@ -13,8 +13,9 @@ from ....wire.messages.consumer_group_describe import (
 )
 from ....wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from ....wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ..asking import of_node
 from ..coordinators import ask_every_node, ask_node
-from ..errors import ApiError, answer_lost, node_unreachable
+from ..errors import ApiError
 from ..group_reading import GroupReading
 from ..group_views import (
     Owner,
@@ -25,7 +26,7 @@ from ..group_views import (
 )
 from ..keys import LEADERS, NODE
 from ..partition_ends import partition_ends
-from ..ports import AnswerLost, HttpNode, Unreachable
+from ..ports import HttpNode
 from .resources import Document, Resources, answer
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -52,28 +53,15 @@ async def _described_by(node: HttpNode, node_id: int, listed: ListGroupsResponse
     classic = [group.group_id for group in listed.groups if group.group_type == "classic"]
     consumer = [group.group_id for group in listed.groups if group.group_type == "consumer"]
     found = []
-    try:
-        if classic:
-            answers = await ask_node(
-                node, node_id, DescribeGroupsRequest(groups=classic), DescribeGroupsResponse
-            )
-            found += [
-                classic_group_document(g, node_id) for g in answers.groups if not g.error_code
-            ]
-        if consumer:
-            others = await ask_node(
-                node,
-                node_id,
-                ConsumerGroupDescribeRequest(group_ids=consumer),
-                ConsumerGroupDescribeResponse,
-            )
-            found += [
-                consumer_group_document(g, node_id) for g in others.groups if not g.error_code
-            ]
-    except Unreachable:
-        raise node_unreachable(node_id) from None
-    except AnswerLost:
-        raise answer_lost(node_id, writes=False) from None
+    if classic:
+        ask = ask_node(node, node_id, DescribeGroupsRequest(groups=classic), DescribeGroupsResponse)
+        answers = await of_node(node_id, ask, writes=False)
+        found += [classic_group_document(g, node_id) for g in answers.groups if not g.error_code]
+    if consumer:
+        request = ConsumerGroupDescribeRequest(group_ids=consumer)
+        question = ask_node(node, node_id, request, ConsumerGroupDescribeResponse)
+        others = await of_node(node_id, question, writes=False)
+        found += [consumer_group_document(g, node_id) for g in others.groups if not g.error_code]
     return found
 
 
