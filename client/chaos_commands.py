@@ -16,7 +16,7 @@ import typer
 from .cluster import node_commands
 from .cluster.places import DataDir, Ephemeral
 from .failure import ExitStatus, Failure
-from .node_api import DEFAULT_URL, NodeApi, Url
+from .node_api import DEFAULT_URL, NodeApi, Url, nodes_of_cluster
 from .terminal import As, Output, emit, say, table
 
 chaos = typer.Typer(
@@ -36,7 +36,7 @@ For = Annotated[str, typer.Option("--for", metavar="TIME", help="250ms, 10s; the
 @chaos.command()
 def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     """Show what is broken on purpose at each node."""
-    _show(_faults(_nodes(NodeApi(url))), output)
+    _show(_faults(nodes_of_cluster(NodeApi(url))), output)
 
 
 @chaos.command()
@@ -76,7 +76,7 @@ def pause(
 @chaos.command()
 def heal(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     """End what is cut off or slowed, at every node."""
-    nodes = _nodes(NodeApi(url))
+    nodes = nodes_of_cluster(NodeApi(url))
     for node_id, api in nodes.items():
         _unless_away(node_id, lambda api=api: api.call("DELETE", FAULTS))
     _show(_faults(nodes), output)
@@ -107,14 +107,8 @@ def restart(
     node_commands.restart(node_id, data_dir, ephemeral)
 
 
-def _nodes(api: NodeApi) -> dict[int, NodeApi]:
-    """Those whose HTTP address the cluster knows."""
-    nodes = api.call("GET", "/api/v1/cluster")["nodes"]
-    return {one["id"]: NodeApi(f"http://{one['http']}") for one in nodes if one["http"]}
-
-
 def _inject(url: str, node_id: int, faults: list[dict[str, Any]], output: Output) -> None:
-    nodes = _nodes(NodeApi(url))
+    nodes = nodes_of_cluster(NodeApi(url))
     if node_id not in nodes:
         known = ", ".join(map(str, nodes))
         raise Failure(f"there is no node {node_id}, the cluster has {known}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .failure import ExitStatus, Failure
-from .node_api import DEFAULT_URL, NodeApi, Url
+from .node_api import DEFAULT_URL, NodeApi, Url, nodes_of_cluster
 from .terminal import emit
 
 generate = typer.Typer(
@@ -23,8 +23,8 @@ SHELLS = ("bash", "zsh", "fish")
 @generate.command()
 def prometheus(url: Url = DEFAULT_URL) -> None:
     """A scrape configuration for Prometheus that names every node of the cluster."""
-    nodes = NodeApi(url).call("GET", "/api/v1/cluster")["nodes"]
-    targets = ", ".join(f"'{node['http']}'" for node in nodes if node["http"])
+    nodes = nodes_of_cluster(NodeApi(url)).values()
+    targets = ", ".join(f"'{node.address}'" for node in nodes)
     emit(
         "scrape_configs:\n"
         "  - job_name: logboat\n"

@@ -36,13 +36,13 @@ class NodeApi:
         if not separator or scheme != "http" or "/" in rest or not rest:
             raise Failure(f"{url!r} is not http://host:port", ExitStatus.USAGE)
         self.url = f"http://{rest}"
-        self._address = rest
+        self.address = rest
 
     def ask(self, method: str, path: str, body: Any, *, timeout_seconds: float = 40.0) -> Answer:
         """Whatever the node answers. Raises Failure when it does not."""
         from .cluster.probe import ask
 
-        answer = ask(self._address, path, method=method, body=body, timeout_seconds=timeout_seconds)
+        answer = ask(self.address, path, method=method, body=body, timeout_seconds=timeout_seconds)
         if answer is None:
             raise Failure(f"{self.url} does not answer", ExitStatus.UNREACHABLE)
         return answer
@@ -67,3 +67,9 @@ def _failure(status: int, body: Any) -> Failure:
         return Failure(f"HTTP {status}", exit_status)
     hint = f" ({body['hint']})" if body.get("hint") else ""
     return Failure(f"{body.get('message', f'HTTP {status}')}{hint}", exit_status)
+
+
+def nodes_of_cluster(api: NodeApi) -> dict[int, NodeApi]:
+    """By id, those whose HTTP address the node knows. Raises Failure."""
+    nodes = api.call("GET", "/api/v1/cluster")["nodes"]
+    return {one["id"]: NodeApi(f"http://{one['http']}") for one in nodes if one["http"]}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .failure import Failure
-from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
+from .node_api import DEFAULT_URL, NodeApi, Url, nodes_of_cluster, topic_path
 from .terminal import As, Output, emit, headline, table
 from .topic_commands import Name
 
@@ -27,10 +27,10 @@ Number = Annotated[int, typer.Argument(metavar="PARTITION", min=0)]
 def describe(name: Name, number: Number, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     """Show each replica's log, as the node that has it sees it."""
     api = NodeApi(url)
-    document = _partition(api, name, number)
+    document, nodes = _partition(api, name, number), nodes_of_cluster(api)
     replicas = [
-        _replica(node_id, document, address, name, number)
-        for node_id, address in _addresses(api, document["replicas"]).items()
+        _replica(node_id, document, nodes.get(node_id), name, number)
+        for node_id in document["replicas"]
     ]
     if output is Output.JSON:
         whole = {name: value for name, value in document.items() if name != "local"}
@@ -71,20 +71,14 @@ def _partition(api: NodeApi, name: str, number: int) -> dict[str, Any]:
     return found
 
 
-def _addresses(api: NodeApi, replicas: list[int]) -> dict[int, str | None]:
-    """HTTP address of each replica's node, where it is known."""
-    nodes = {one["id"]: one["http"] for one in api.call("GET", "/api/v1/cluster")["nodes"]}
-    return {replica: nodes.get(replica) for replica in replicas}
-
-
 def _replica(
-    node_id: int, seen: Mapping[str, Any], address: str | None, name: str, number: int
+    node_id: int, seen: Mapping[str, Any], node: NodeApi | None, name: str, number: int
 ) -> dict[str, Any]:
     """`log` is None when its node does not answer, or has no such log."""
     log = None
-    if address is not None:
+    if node is not None:
         try:
-            log = _partition(NodeApi(f"http://{address}"), name, number)["local"]
+            log = _partition(node, name, number)["local"]
         except Failure:
             log = None
     return {

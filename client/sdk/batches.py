@@ -61,7 +61,7 @@ class Queue:
         """Whether there is a batch's worth now."""
         self._pending.append(record)
         self._bytes += record.size
-        return self._bytes >= self.max_batch_bytes or len(self._pending) >= self.max_batch_records
+        return self.full
 
     def take(self) -> list[Pending]:
         """The next batch: one record at least, however large."""

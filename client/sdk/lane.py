@@ -30,7 +30,6 @@ from .records import RecordMetadata, TopicPartition
 from .topics import Topics, topic_path
 from .transport import Repeat, Transport
 
-_new_metadata = tuple.__new__
 NDJSON = {"Content-Type": "application/x-ndjson"}
 SEQUENCES = 2**31
 
