@@ -13,7 +13,7 @@ from .peer import ControllerLink, Peer, PeerConnector, PeerLost
 from .replicas import AppendOutcome, Replicas
 from .replication_config import ReplicationConfig
 from .roles import OnLeadership, PartitionState, Refused, ReplicationCounters, Role
-from .traffic import TrafficSeen
+from .traffic import TopicTraffic
 
 __all__ = [
     "AppendOutcome",
@@ -28,5 +28,5 @@ __all__ = [
     "ReplicationConfig",
     "ReplicationCounters",
     "Role",
-    "TrafficSeen",
+    "TopicTraffic",
 ]

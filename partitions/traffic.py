@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..seam import frozen
+from dataclasses import dataclass, replace
+
 from ..wire import ErrorCode
 
 _EXPECTED = frozenset(
@@ -28,54 +29,27 @@ def is_failure(error_code: int) -> bool:
     return error_code not in _EXPECTED
 
 
+@dataclass(slots=True)
 class TopicTraffic:
     """One topic's. Bytes are those of record batches as they lie in the log, headers included."""
 
-    __slots__ = (
-        "bytes_in",
-        "bytes_out",
-        "failed_fetches",
-        "failed_produces",
-        "fetches",
-        "messages_in",
-        "produces",
-        "replicated_in",
-        "replicated_out",
-    )
-
-    def __init__(self) -> None:
-        self.messages_in = 0
-        """Records appended as leader."""
-        self.bytes_in = 0
-        self.bytes_out = 0
-        """Read by consumers."""
-        self.replicated_in = 0
-        """Bytes that followers here have copied."""
-        self.replicated_out = 0
-        """Bytes read by followers elsewhere."""
-        self.produces = 0
-        """Partitions in produce requests, as Kafka counts them; so the next three."""
-        self.failed_produces = 0
-        """See `is_failure`."""
-        self.fetches = 0
-        """Of consumers and followers."""
-        self.failed_fetches = 0
-
-
-@frozen
-class TrafficSeen:
-    """As it was at one moment."""
-
     topic: str
-    messages_in: int
-    bytes_in: int
-    bytes_out: int
-    replicated_in: int
-    replicated_out: int
-    produces: int
-    failed_produces: int
-    fetches: int
-    failed_fetches: int
+    messages_in: int = 0
+    """Records appended as leader."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    """Read by consumers."""
+    replicated_in: int = 0
+    """Bytes that followers here have copied."""
+    replicated_out: int = 0
+    """Bytes read by followers elsewhere."""
+    produces: int = 0
+    """Partitions in produce requests, as Kafka counts them; so the next three."""
+    failed_produces: int = 0
+    """See `is_failure`."""
+    fetches: int = 0
+    """Of consumers and followers."""
+    failed_fetches: int = 0
 
 
 class Traffic:
@@ -88,26 +62,12 @@ class Traffic:
     def of(self, topic: str) -> TopicTraffic:
         found = self._topics.get(topic)
         if found is None:
-            found = self._topics[topic] = TopicTraffic()
+            found = self._topics[topic] = TopicTraffic(topic)
         return found
 
     def forget(self, topic: str) -> None:
         self._topics.pop(topic, None)
 
-    def seen(self) -> tuple[TrafficSeen, ...]:
-        """By topic name. A microsecond for each topic."""
-        return tuple(
-            TrafficSeen(
-                name,
-                one.messages_in,
-                one.bytes_in,
-                one.bytes_out,
-                one.replicated_in,
-                one.replicated_out,
-                one.produces,
-                one.failed_produces,
-                one.fetches,
-                one.failed_fetches,
-            )
-            for name, one in sorted(self._topics.items())
-        )
+    def seen(self) -> tuple[TopicTraffic, ...]:
+        """As it is at this moment: copies, by topic name. Two microseconds for each topic."""
+        return tuple(replace(one) for _, one in sorted(self._topics.items()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from ...metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
-from ...partitions import ReplicationCounters, TrafficSeen
+from ...partitions import ReplicationCounters, TopicTraffic
 from ...raftlog import RaftStatus, Role
 from ...seam import frozen, offload
 from ..loop_lag import LagSummary
@@ -104,13 +104,13 @@ def _families(figures: NodeFigures) -> Iterator[Metric]:
         yield CounterMetricFamily(name, help_text, count)
 
 
-def _traffic(topics: Sequence[TrafficSeen]) -> Iterator[Metric]:
+def _traffic(topics: Sequence[TopicTraffic]) -> Iterator[Metric]:
     """By topic and all together; between the nodes only all together, as Kafka does."""
     from prometheus_client.core import CounterMetricFamily
     from prometheus_client.samples import Sample
 
     metrics = "kafka_server_brokertopicmetrics_"
-    counts: tuple[tuple[str, str, Callable[[TrafficSeen], int]], ...] = (
+    counts: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
         ("messagesin", "Records written to leaders here", lambda topic: topic.messages_in),
         ("bytesin", "Bytes of batches written to leaders here", lambda topic: topic.bytes_in),
         ("bytesout", "Bytes of batches read by consumers", lambda topic: topic.bytes_out),

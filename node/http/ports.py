@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from ...metadata.image import ClusterImage
-from ...partitions import ReplicationCounters, TrafficSeen
+from ...partitions import ReplicationCounters, TopicTraffic
 from ...raftlog import RaftStatus
 from ...seam import frozen
 from ...seam.faulty_network import FaultSwitches
@@ -61,7 +61,7 @@ class LocalReplica:
 class NodeCounters:
     """What this node has counted since its process began; a copy."""
 
-    traffic: tuple[TrafficSeen, ...]
+    traffic: tuple[TopicTraffic, ...]
     replication: ReplicationCounters
     requests: Mapping[str, int]
     """Of Kafka's protocol, from clients and other nodes, by API."""

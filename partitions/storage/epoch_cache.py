@@ -75,6 +75,12 @@ class EpochCache:
         self.changes += 1
         return True
 
+    def advance(self, epoch: int, start_offset: int) -> None:
+        """As `assign` for a newer epoch than all; nothing happens for others, which batches of a
+        log repeat or, damaged, contradict."""
+        if epoch > self.latest_epoch:
+            self.assign(epoch, start_offset)
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch <= `epoch` here and where it ends: OffsetForLeaderEpoch (KIP-279).
 

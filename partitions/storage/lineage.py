@@ -16,7 +16,7 @@ therefore held against the other when a log is opened:
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -68,7 +68,7 @@ def _told(epochs: EpochCache, header: BatchHeader) -> int:
 
 def _first_from(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
     """The first batch that holds `offset` or lies above it."""
-    for segment in segments[max(bisect_left(segments, offset + 1, key=_base_offset) - 1, 0) :]:
+    for segment in segments[max(bisect_right(segments, offset, key=_base_offset) - 1, 0) :]:
         position = segment.locate(offset)
         if position is not None:
             return next((batch.header for batch in segment.walk(position)), None)
@@ -118,8 +118,7 @@ class HeaderLineage:
         epoch = header.partition_leader_epoch
         if epoch < 0:
             return
-        if epoch > self.epochs.latest_epoch:
-            self.epochs.assign(epoch, header.base_offset)
+        self.epochs.advance(epoch, header.base_offset)
         if self._before is not None and self._fall is None:
             number, before = self._before
             if epoch < before.header.partition_leader_epoch:
@@ -143,7 +142,8 @@ class HeaderLineage:
     def _alone(self) -> Liar | None:
         if self._told is None or len(self._against) != 1:
             return None
-        (number, batch), header = self._against[0], self._against[0][1].header
+        ((number, batch),) = self._against
+        header = batch.header
         beside = {header.base_offset, header.next_offset}
         if any(entry.start_offset in beside for entry in self._told.entries):
             # A changed number in the file does this, too.

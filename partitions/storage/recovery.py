@@ -241,7 +241,8 @@ class _Recovery:
             else:
                 slice_bytes += len(data)
             if header.last_offset >= self._recovery_point:
-                self._note_epoch(header)
+                # What was not synced, the file need not know yet.
+                self._epochs.advance(header.partition_leader_epoch, header.base_offset)
             segment.note(header.last_offset, header.size, header.max_timestamp)
             slice_batches += 1
             if slice_bytes >= SLICE_BYTES or slice_batches >= SLICE_BATCHES:
@@ -363,11 +364,6 @@ class _Recovery:
         if self._epochs_known:
             return self._epochs.changes > 0
         return bool(self._epochs.entries) or self._disk.exists(f"{self._directory}/{EPOCHS_FILE}")
-
-    def _note_epoch(self, header: BatchHeader) -> None:
-        """Of a batch that was not synced, for which the file need not know it."""
-        if header.partition_leader_epoch > self._epochs.latest_epoch:
-            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
 
     async def _finish_epochs(self) -> None:
         """Make the cache say what the headers say; from all headers where the file does not reach

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from logboat.metadata.image import NO_LEADER
 from logboat.node.http.ports import NodeCounters
-from logboat.partitions import ReplicationCounters, TrafficSeen
+from logboat.partitions import ReplicationCounters, TopicTraffic
 from logboat.raftlog import Role
 from tests.http.fake_http_node import FakeNode, topic
 
@@ -67,7 +67,7 @@ async def test_a_node_counts_what_it_leads_and_the_controller_what_nobody_leads(
 
 
 async def test_traffic_is_told_by_topic_and_all_together(http: Http, node: FakeNode) -> None:
-    one = TrafficSeen("orders", 5, 500, 300, 40, 4, 3, 1, 20, 2)
+    one = TopicTraffic("orders", 5, 500, 300, 40, 4, 3, 1, 20, 2)
     other = replace(one, topic="clicks", messages_in=2, failed_fetches=0)
     node.counted = NodeCounters((other, one), ReplicationCounters(isr_shrinks=7), {})
     samples = await scrape(http)
