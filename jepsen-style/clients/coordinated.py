@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
@@ -122,7 +123,7 @@ class Coordinated:
             raise Refused(error)
 
 
-class Member(Coordinated):
+class Member(Coordinated, ABC):
     """One member after the other, none of them at the same time as another; `run` is theirs."""
 
     def __init__(self, group: Group, client: ClusterClient, journal: Journal, dice: Random) -> None:
@@ -147,18 +148,18 @@ class Member(Coordinated):
         now = asyncio.get_running_loop().time()
         self._end = now + self.dice.expovariate(1 / self.group.life_s)
 
+    @abstractmethod
     async def fetch_offsets(
         self, partitions: tuple[TopicPartition, ...]
     ) -> tuple[int, Mapping[TopicPartition, int]]:
         """(error, what the group has committed; -1 for nothing). Raises NotAsked or NoAnswer."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def commit_offsets(
         self, generation_id: int, offsets: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int]:
         """The error of each partition. Raises NotAsked or NoAnswer."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def run(self) -> None:
         """Until `stopping` is set; it leaves then."""
-        raise NotImplementedError

@@ -23,7 +23,9 @@ class _Frames:
 
     def __init__(self, head_bytes: int, *, uncounted: int = 0, messages: int = 0) -> None:
         """`uncounted`: bytes of a frame that its length leaves out. `messages`: of a handshake,
-        which come first, are kept whole, and leave nothing out."""
+        which come first and leave nothing out."""
+        self.handshake: list[bytes] = []
+        """Those that came, whole."""
         self._head_bytes = head_bytes
         self._uncounted = uncounted
         self._messages = messages
@@ -31,7 +33,7 @@ class _Frames:
         self._left = 0
 
     def take(self, data: bytes) -> list[bytes]:
-        """The heads that are whole with `data`."""
+        """The heads of frames that are whole with `data`."""
         whole = []
         position = 0
         while position < len(data):
@@ -44,8 +46,7 @@ class _Frames:
             self._head += data[position : position + wanted]
             position += wanted
             if len(self._head) >= _LENGTH and len(self._head) == self._wanted():
-                whole.append(bytes(self._head))
-                self._begin_next()
+                whole += self._end_of_head()
         return whole
 
     def _wanted(self) -> int:
@@ -53,24 +54,30 @@ class _Frames:
         if len(self._head) < _LENGTH:
             return _LENGTH
         counted = int.from_bytes(self._head[:_LENGTH], "big")
-        if self._messages:
+        if self._shakes_hands:
             return _LENGTH + counted
         return min(self._head_bytes, _LENGTH + self._uncounted + counted)
 
-    def _begin_next(self) -> None:
-        if self._messages:
-            self._messages -= 1
-        else:
-            counted = int.from_bytes(self._head[:_LENGTH], "big")
-            self._left = _LENGTH + self._uncounted + counted - len(self._head)
+    @property
+    def _shakes_hands(self) -> bool:
+        return len(self.handshake) < self._messages
+
+    def _end_of_head(self) -> list[bytes]:
+        """The head, if it is of a frame."""
+        head = bytes(self._head)
         self._head.clear()
+        if self._shakes_hands:
+            self.handshake.append(head)
+            return []
+        counted = int.from_bytes(head[:_LENGTH], "big")
+        self._left = _LENGTH + self._uncounted + counted - len(head)
+        return [head]
 
 
 class _Conversation:
     """One connection to a node: which APIs were asked and not answered yet."""
 
     def __init__(self, *, between_nodes: bool) -> None:
-        self.is_of_interest = True
         self._between_nodes = between_nodes
         self._asked: deque[int] = deque()
         """API keys."""
@@ -82,32 +89,25 @@ class _Conversation:
             self._answers = _Frames(_LENGTH, uncounted=apart, messages=sealed.LISTENER_MESSAGES)
         else:
             self._requests, self._answers = _Frames(_API_ENDS_AT), _Frames(_LENGTH)
-        self._dialers = sealed.DIALER_MESSAGES if between_nodes else 0
-        """Messages of the handshake that have yet to come from the dialer."""
-        self._listeners = sealed.LISTENER_MESSAGES if between_nodes else 0
+
+    @property
+    def is_of_interest(self) -> bool:
+        """As far as is known: a node that dials says what for."""
+        hello = next(iter(self._requests.handshake), None)
+        return hello is None or sealed.service_of(hello[_LENGTH:]) == sealed.KAFKA
 
     def requests(self, data: bytes) -> Iterator[int]:
         """The API keys of those that begin in it."""
         for head in self._requests.take(data):
-            if self._dialers:
-                self._pass_handshake(head)
-            else:
-                api = sealed.api_of(head) if self._between_nodes else _api_of(head)
-                self._asked.append(api)
-                yield api
+            api = sealed.api_of(head) if self._between_nodes else _api_of(head)
+            self._asked.append(api)
+            yield api
 
     def answers(self, data: bytes) -> Iterator[int]:
         """The API keys that those are for which begin in it."""
         for _ in self._answers.take(data):
-            if self._listeners:
-                self._listeners -= 1
-            elif self._asked:
+            if self._asked:
                 yield self._asked.popleft()
-
-    def _pass_handshake(self, message: bytes) -> None:
-        if self._dialers == sealed.DIALER_MESSAGES:
-            self.is_of_interest = sealed.service_of(message[_LENGTH:]) == sealed.KAFKA
-        self._dialers -= 1
 
 
 def _api_of(head: bytes) -> int:

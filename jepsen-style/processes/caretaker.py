@@ -8,13 +8,13 @@ it is heard.
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from collections import Counter
 from pathlib import Path
 from uuid import UUID
 
 from ...client.cluster.probe import ask
+from ...partitions.storage.meta_properties import META_PROPERTIES, MetaProperties
 from ...testing import LocalCluster
 from .damage import wipe
 from .keeper import Keeper
@@ -27,8 +27,6 @@ WELL_S = 5.0
 """A process that has lived for this long has started well."""
 ADMITTED_WITHIN_S = 60.0
 """A new disk, once its node runs."""
-
-META_PROPERTIES = "meta.properties"
 
 
 class Caretaker:
@@ -122,16 +120,8 @@ class Caretaker:
 
     def _directory(self, node_id: int) -> UUID | None:
         """None: the node has not formatted its disk yet."""
-        path = Path(self._cluster.data_dir(node_id), META_PROPERTIES)
-        if not path.exists():
+        try:
+            written = Path(self._cluster.data_dir(node_id), META_PROPERTIES).read_bytes()
+        except FileNotFoundError:
             return None
-        for line in path.read_text().splitlines():
-            name, _, value = line.partition("=")
-            if name == "directory.id":
-                return directory_id(value)
-        return None
-
-
-def directory_id(text: str) -> UUID:
-    """As Kafka writes ids: 22 characters of URL-safe base64."""
-    return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+        return MetaProperties.decode(written).directory_id

@@ -10,13 +10,13 @@ from uuid import UUID
 import pytest
 
 from logboat.client.cluster.folder import ClusterFolder
-from logboat.jepsen_style.processes.caretaker import TRIES, Caretaker, directory_id
+from logboat.jepsen_style.processes.caretaker import TRIES, Caretaker
 from logboat.jepsen_style.processes.damage import damage, wipe
 from logboat.jepsen_style.processes.keeper import Keeper
 from logboat.jepsen_style.schedule import Fault, Target
 from logboat.jepsen_style.schedule.damage import SECTOR_BYTES
 from logboat.jepsen_style.schedule.kinds import Option
-from logboat.partitions.storage.meta_properties import encode_uuid
+from logboat.partitions.storage.meta_properties import decode_uuid, encode_uuid
 from logboat.testing import LocalCluster
 
 LOG = "orders-0/00000000000000000000.log"
@@ -103,7 +103,7 @@ def test_a_wiped_disk_is_an_empty_directory(tmp_path: Path) -> None:
 
 def test_a_directory_id_is_read_as_the_broker_writes_it() -> None:
     written = UUID(int=0x123456789ABCDEF0FEDCBA9876543210)
-    assert directory_id(encode_uuid(written)) == written
+    assert decode_uuid(encode_uuid(written)) == written
 
 
 class NeverStarts(LocalCluster):
