@@ -15,6 +15,18 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 REFUSED = {"error_code": 50302, "retriable": True, "kafka_error": "NOT_ENOUGH_REPLICAS"}
 
 
+@asynccontextmanager
+async def served(app: web.Application) -> AsyncIterator[str]:
+    """Its URL, on a free port of this machine."""
+    runner = web.AppRunner(app, shutdown_timeout=0.01)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
 class StubNode:
     """Keeps the batches that it takes, recognises repetitions as a log does, and does what `before`
     says first: return an answer, raise, wait, or None to go on."""
@@ -39,16 +51,8 @@ class StubNode:
         app.router.add_get("/api/v1/topics/{topic}", self._topic)
         app.router.add_post("/api/v1/producers", self._producer)
         app.router.add_post("/api/v1/topics/{topic}/records", self._records)
-        runner = web.AppRunner(app, shutdown_timeout=0.01)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
-        try:
+        async with served(app) as self.url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _cluster(self, _: web.Request) -> web.Response:
         return web.json_response({"nodes": [{"http": self.url.removeprefix("http://")}]})

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from logboat.client import Client, Gap, Refused, Text, TopicNotFound, TopicPartition, Unreachable
 from logboat.client.sdk import tail_stream
+from tests.client_library.stub_node import served
 
 TOPIC_ID = "7b2b5c1e-0000-4000-8000-000000000001"
 Event = dict[str, Any]
@@ -61,15 +62,8 @@ class TailNode:
         app.router.add_get("/api/v1/topics", self._topics)
         app.router.add_get("/api/v1/topics/t/tail", self._tail)
         app.router.add_get("/api/v1/topics/t/partitions/0/records", self._records)
-        runner = web.AppRunner(app, shutdown_timeout=0.01)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
+        async with served(app) as self.url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _topic(self, _: web.Request) -> web.Response:
         return web.json_response({"name": "t", "partition_count": 2})
