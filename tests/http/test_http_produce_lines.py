@@ -16,6 +16,7 @@ from logboat.node.http import request_lines
 from logboat.node.http.keys import ADMISSION, OPEN
 from logboat.wire import ErrorCode
 from tests.http.fake_http_node import NOW_MS, FakeNode
+from tests.waiting import until
 
 Http = TestClient[Any, Any]
 ORDERS = "/api/v1/topics/orders/records"
@@ -242,9 +243,3 @@ async def test_a_broken_request_is_no_end_of_the_answer(http: Http, node: FakeNo
     assert b"500 Internal" not in text
     assert not text.endswith(b"0\r\n\r\n") or b'"ended"' in text
     writer.close()
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)

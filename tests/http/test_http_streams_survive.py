@@ -12,6 +12,7 @@ import pytest
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from logboat.testing import LocalCluster
+from tests.waiting import until
 
 pytestmark = pytest.mark.processes
 
@@ -139,6 +140,7 @@ async def scenario(cluster: LocalCluster) -> None:
     assert len(acknowledged) == len(first.applied) + len(second.applied)
     end = max(acknowledged)
     await until(lambda: bool(moving.records) and moving.records[-1][0] >= end)
+    await until(lambda: staying.broken)
     for task in tails:
         task.cancel()
     await asyncio.wait(tails)
@@ -150,9 +152,3 @@ async def scenario(cluster: LocalCluster) -> None:
         assert not [event for event in reader.other if event["event"] != "stalled"]
     seen = dict(moving.records)
     assert {offset: seen[offset] for offset in acknowledged} == acknowledged
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)

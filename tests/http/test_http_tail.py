@@ -21,6 +21,7 @@ from logboat.node.http.keys import ADMISSION, OPEN
 from logboat.node.http.tail import FEEDS
 from logboat.wire.records import ControlType, Record, encode_batch, encode_control_batch
 from tests.http.fake_http_node import FakeNode, topic
+from tests.waiting import until
 
 Http = TestClient[Any, Any]
 TAIL = "/api/v1/topics/orders/tail"
@@ -370,9 +371,3 @@ async def test_more_tails_than_allowed_are_refused(
         response = await http.get(TAIL)
         assert response.status == 503
         assert response.headers["Retry-After"]
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)

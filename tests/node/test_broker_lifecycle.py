@@ -23,6 +23,7 @@ from logboat.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from tests.waiting import until
 
 
 @dataclass
@@ -97,12 +98,6 @@ async def running(broker: BrokerLifecycle) -> AsyncIterator[asyncio.Task[None]]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.002)
 
 
 def state(broker: BrokerLifecycle) -> BrokerState:

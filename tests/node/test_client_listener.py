@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +21,7 @@ from logboat.wire.messages.metadata import MetadataRequest, MetadataResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.node.listening import ServedBy, config, listening, table
 from tests.node.wire_client import WireClient, framed
+from tests.waiting import until
 
 SOFTWARE = ApiVersionsRequest(client_software_name="test", client_software_version="1")
 
@@ -43,12 +43,6 @@ APIS = table(
 
 def services() -> Any:
     return SimpleNamespace(config=config(), image=empty_image("test-cluster"))
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 def received(listener: ClientListener) -> int:

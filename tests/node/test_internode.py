@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from random import Random
 from typing import Any, cast
 from uuid import UUID
@@ -28,6 +28,7 @@ from logboat.wire import ApiKey, Message
 from logboat.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from tests.node.listening import ServedBy, fail, table
+from tests.waiting import until
 
 SECRET = b"of this cluster"
 
@@ -38,12 +39,6 @@ def credential(node_id: int, secret: bytes = SECRET) -> Credential:
 
 def in_time(seconds: float = 30.0) -> float:
     return asyncio.get_running_loop().time() + seconds
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 class Side:

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import pickle
 import struct
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
 from uuid import UUID
@@ -30,6 +30,7 @@ from logboat.raftlog import (
 from logboat.raftlog.frame_mac import FrameMac
 from logboat.seam import accept_no_more
 from tests.raftlog.certificates import Authority
+from tests.waiting import until
 
 SECRET = b"s" * 32
 WITHIN_S = 30.0
@@ -114,12 +115,6 @@ class Listener:
     async def pair(self, **options: int) -> tuple[Channel, Channel]:
         channel = await self.dial(**options)  # type: ignore[arg-type]
         return channel, await asyncio.wait_for(self.accepted.get(), WITHIN_S)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(WITHIN_S):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.002)
 
 
 @asynccontextmanager

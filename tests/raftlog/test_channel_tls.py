@@ -27,6 +27,7 @@ from logboat.raftlog import (
 from logboat.seam import accept_no_more
 from tests.raftlog.certificates import Authority
 from tests.raftlog.quorum import SECRET, WITHIN_S, Quorum
+from tests.waiting import until
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -52,12 +53,6 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 def credential(node_id: int, tls: ChannelTls | None) -> Credential:
     return Credential(SECRET, node_id, UUID(int=node_id), "c", tls)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(WITHIN_S):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.002)
 
 
 @asynccontextmanager

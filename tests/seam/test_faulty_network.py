@@ -10,6 +10,7 @@ import uvloop
 
 from logboat.seam import accept_no_more
 from logboat.seam.faulty_network import FaultSwitches, faulty
+from tests.waiting import until
 
 
 class Peer(asyncio.BufferedProtocol):
@@ -88,13 +89,6 @@ def over_a_pair(
 
     run.__name__ = test.__name__
     return run
-
-
-async def until(condition: object) -> None:
-    assert callable(condition)
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 @over_a_pair

@@ -85,6 +85,18 @@ def test_a_leader_cut_off_steps_down_and_its_tail_is_forgotten() -> None:
         check(quorum)
 
 
+def test_a_leader_without_a_majority_steps_down_in_time() -> None:
+    """At most 50 ms after the fall-back time, counted from the last answer, which the cut ends."""
+    settings = RaftSettings()
+    with World(3) as world:
+        quorum = Quorum(world, settings=settings)
+        quorum.start()
+        leader = quorum.await_leader()
+        others = [host for host in quorum.hosts.values() if host is not leader.host]
+        world.network.partition([leader.host], others)
+        world.run_until(lambda: not leader.leads, within=settings.fallback_s + 0.05)
+
+
 @pytest.mark.parametrize("keep", list(Keep))
 def test_a_power_cut_on_every_node_keeps_what_was_acknowledged(keep: Keep) -> None:
     with World(4) as world:
