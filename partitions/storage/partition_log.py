@@ -17,31 +17,27 @@ flight and exclude appends while they run.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from itertools import count, pairwise
+from itertools import pairwise
 from random import Random
 from uuid import UUID
 
 from ...seam import Buffer, Clock, Disk, Fatal, OnFatal, TaskScope, offload
-from ...seam.checksum import crc32c
 from ...wire.records import (
     HEADER_SIZE,
     OVERHEAD,
     BatchHeader,
-    RecordsError,
     assign_offsets,
-    parse_header,
 )
 from .batch_contents import LeaderBatch
-from .batch_scan import CRC_FROM
 from .control_marker import marker_of
 from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
-from .errors import BatchDamaged, CorruptBatch, OffsetGap, OffsetOutOfRange, StorageFailed
+from .errors import BatchDamaged, OffsetOutOfRange, StorageFailed
+from .fetched_batches import fetched_batches
 from .group_commit import PASSING_ERRORS, GroupCommit
 from .header_trust import HeaderTrust
 from .leader_batch import (
@@ -60,6 +56,7 @@ from .retention import Outlived, outlived
 from .segment import MAX_RELATIVE_OFFSET, Segment
 from .segment_swap import carry_out_swap, make_swap
 from .sync_round import SyncRound
+from .sync_waiters import SyncWaiters
 from .transaction_index import AbortedTransaction, aborted_in
 from .values import Appended, Damage, FoundOffset, LogRead
 from .verification import VerificationGuard
@@ -150,9 +147,7 @@ class PartitionLog:
         self._refuse: str | None = None
         """Why appends are refused now."""
         self._exclusive = asyncio.Lock()
-        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
-        """Heap by offset. Bounded by the requests in flight."""
-        self._waiter_numbers = count()
+        self._waiters = SyncWaiters()
         self._scope = TaskScope(on_fatal)
         self._deletes = DelayedDeletes(
             disk, self._scope, delay_ms=lambda: self.config.file_delete_delay_ms
@@ -393,7 +388,12 @@ class PartitionLog:
         `log_end_offset` tells.
         """
         self._check_writable()
-        headers = self._check_fetched(records, committed)
+        headers = fetched_batches(
+            records,
+            expected=self.log_end_offset,
+            compacts=self.config.compact,
+            committed=committed,
+        )
         if not headers:
             return None
         now_ms = self._clock.now_ms()
@@ -430,32 +430,6 @@ class PartitionLog:
         reach = header.last_offset - self.log_end_offset
         near = reach <= MAX_RELATIVE_OFFSET and self.log_end_offset > self._active.base_offset
         return self._roll(self.log_end_offset if near else header.base_offset, now_ms)
-
-    def _check_fetched(self, records: Buffer, committed: int) -> list[BatchHeader]:
-        headers: list[BatchHeader] = []
-        view = memoryview(records)
-        position, expected = 0, self.log_end_offset
-        while len(view) - position >= HEADER_SIZE:
-            try:
-                header = parse_header(view, position)
-            except RecordsError as error:
-                raise CorruptBatch(f"behind offset {expected - 1}: {error}") from None
-            after = position + header.batch_length + OVERHEAD
-            if after > len(view):
-                break
-            if crc32c(view[position + CRC_FROM : after]) != header.crc:
-                raise CorruptBatch(f"checksum of the batch at offset {header.base_offset}")
-            if header.last_offset_delta < 0:
-                raise CorruptBatch(f"batch at {header.base_offset} ends at {header.last_offset}")
-            # Compaction leaves gaps in the leader's log, nothing else does.
-            gap_allowed = header.base_offset > expected and (
-                self.config.compact or header.base_offset <= committed
-            )
-            if header.base_offset != expected and not gap_allowed:
-                raise OffsetGap(expected=expected, found=header.base_offset)
-            headers.append(header)
-            position, expected = after, header.next_offset
-        return headers
 
     def _check_writable(self) -> None:
         if self._refuse is not None:
@@ -565,7 +539,7 @@ class PartitionLog:
         logger.error(
             "%s: %s; offsets %d to %d are taken back", self, error, mark.next_offset, taken_back - 1
         )
-        self._fail_waiters(StorageFailed(f"{self}: {error}"), above=mark.next_offset)
+        self._waiters.fail(StorageFailed(f"{self}: {error}"), above=mark.next_offset)
         if error.errno not in PASSING_ERRORS:
             self._fail(Fatal(f"{self}: {error}"))
         elif self.on_rolled_back is None:
@@ -626,20 +600,9 @@ class PartitionLog:
         if synced_offset <= self._notified_offset:
             return
         self._notified_offset = synced_offset
-        while self._waiters and self._waiters[0][0] <= synced_offset:
-            _, _, waiter = heapq.heappop(self._waiters)
-            if not waiter.done():
-                waiter.set_result(None)
+        self._waiters.reached(synced_offset)
         if self.on_synced is not None:
             self.on_synced(synced_offset)
-
-    def _fail_waiters(self, error: StorageFailed, *, above: int) -> None:
-        kept = [entry for entry in self._waiters if entry[0] <= above]
-        for offset, _, waiter in self._waiters:
-            if offset > above and not waiter.done():
-                waiter.set_exception(error)
-        heapq.heapify(kept)
-        self._waiters = kept
 
     async def wait_synced(self, offset: int) -> None:
         """Return when `synced_offset` has reached `offset`. Raises StorageFailed when what was
@@ -651,9 +614,7 @@ class PartitionLog:
             return
         if offset > self.log_end_offset:
             raise StorageFailed(f"{self}: nothing is appended below {offset} any more")
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiters, (offset, next(self._waiter_numbers), waiter))
-        await waiter
+        await self._waiters.wait(offset)
 
     # Reading.
 
@@ -760,7 +721,7 @@ class PartitionLog:
         self._use_segments(self._segments[: number + 1])
         self.log_end_offset = self._written_offset = self.recovery_point = offset
         self._notified_offset = min(self._notified_offset, offset)
-        self._fail_waiters(StorageFailed(str(self.damage)), above=offset)
+        self._waiters.fail(StorageFailed(str(self.damage)), above=offset)
         self._scope.spawn(self._note_damage_found(), name=f"damage in {self}")
         if self.on_damaged is not None and not known:
             self.on_damaged()
@@ -898,7 +859,7 @@ class PartitionLog:
         self._sealed = [segment for segment in self._sealed if segment in self._segments[:-1]]
         self._snapshots = [entry for entry in self._snapshots if entry[0] <= end_offset]
         self._directory_changes += 1
-        self._fail_waiters(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
+        self._waiters.fail(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
         await self._commit.run_once(self._round(sync_active=True))
 
     async def _checkpoint(self, recovery_point: int) -> None:
@@ -1093,7 +1054,7 @@ class PartitionLog:
 
     async def _end(self, why: str) -> None:
         self._refuse = why
-        self._fail_waiters(StorageFailed(f"{self}: {why}"), above=-1)
+        self._waiters.fail(StorageFailed(f"{self}: {why}"), above=-1)
         await self._scope.close()
         for segment in self._segments:
             segment.forget_files()
