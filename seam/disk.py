@@ -100,7 +100,13 @@ class Disk(Protocol):
         """Remove a directory and what it holds; nothing happens when it is not there."""
         ...
 
-    async def sync_dir(self, path: str) -> None: ...
+    async def sync_dir(self, path: str) -> None:
+        """Every name changed in the directory before this call is on the device when it returns.
+
+        OSError: it could not be opened for want of descriptors or memory. Nothing was synced and
+        nothing failed, so it may be asked again; a failed sync is Fatal as for a file.
+        """
+        ...
 
     def free_bytes(self, path: str) -> int: ...
 

@@ -17,6 +17,12 @@ from .fatal import Fatal, SyncFailed
 SYNC_THREADS = 4
 """Logs syncing side by side (RULES C5). More threads only queue in the kernel's journal."""
 
+SCARCITY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Why a directory may not open although it is there."""
+
+DESCRIPTOR_WAIT_SECONDS = 5.0
+DESCRIPTOR_RETRY_SECONDS = 0.05
+
 MAX_VECTORS = 1024
 """IOV_MAX on Linux and macOS: one writev takes no more buffers than this."""
 
@@ -204,8 +210,9 @@ class RealDisk:
             return
 
     async def sync_dir(self, path: str) -> None:
+        fd = await _open_directory(path)
         loop = asyncio.get_running_loop()
-        await _raise_fatal(path, loop.run_in_executor(self._pool, _fsync_directory, path))
+        await _raise_fatal(path, loop.run_in_executor(self._pool, _fsync_and_close, fd))
 
     def free_bytes(self, path: str) -> int:
         stat = os.statvfs(path)
@@ -215,8 +222,23 @@ class RealDisk:
         self._pool.shutdown(wait=True)
 
 
-def _fsync_directory(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+async def _open_directory(path: str) -> int:
+    """To open is not to sync: without a descriptor nothing was tried, so nothing has failed. Those
+    that are opened in passing are soon free again. OSError when none is after a while."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + DESCRIPTOR_WAIT_SECONDS
+    while True:
+        try:
+            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno not in SCARCITY:
+                raise SyncFailed(f"sync of {path} failed: {error}") from error
+            if loop.time() >= deadline:
+                raise
+        await asyncio.sleep(DESCRIPTOR_RETRY_SECONDS)
+
+
+def _fsync_and_close(fd: int) -> None:
     try:
         os.fsync(fd)
     finally:
