@@ -37,6 +37,7 @@ class RequestLines:
         self._max_line = max_line_bytes
         self._block_bytes = min(block_bytes, _BLOCK_BYTES)
         self._reading: asyncio.Timeout | None = None
+        """While a read waits."""
         self._ended = False
 
     def end(self) -> None:
@@ -77,6 +78,9 @@ class RequestLines:
                 retriable=True,
                 hint="open a new request when there is something to send",
             ) from None
+        finally:
+            # What was read is still being written: a stop then has nothing to cut short here.
+            self._reading = None
 
     def _cut(self, lines: list[bytes]) -> Iterator[list[bytes]]:
         for start in range(0, len(lines), _BLOCK_LINES):

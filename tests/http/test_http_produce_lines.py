@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import ClientResponse
@@ -218,6 +218,29 @@ async def test_a_stopping_node_says_so_after_the_last_verdict(http: Http) -> Non
         (ended,) = await sender.rest()
     assert ended["ended"] is True
     assert ended["message"] == "this node is stopping"
+
+
+async def test_a_node_may_stop_while_what_it_has_read_is_being_written(
+    http: Http, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    produce, may_write = node.produce, asyncio.Event()
+
+    async def later(*arguments: Any) -> Any:
+        await may_write.wait()
+        return await produce(*arguments)
+
+    monkeypatch.setattr(node, "produce", later)
+    assert http.app is not None
+    async with sending(http) as sender:
+        (end,) = http.app[OPEN]._ends.values()
+        sender.send({"value": "v"})
+        sender.end()
+        await until(lambda: cast(Any, end).__self__._content.at_eof())
+        await asyncio.sleep(0)
+        http.app[OPEN].stop()
+        may_write.set()
+        verdict, _ = await sender.rest()
+    assert verdict["outcome"] == "applied"
 
 
 async def test_a_client_that_leaves_costs_nothing_afterwards(http: Http, node: FakeNode) -> None:
