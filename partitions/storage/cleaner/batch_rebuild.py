@@ -10,21 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....seam import Buffer
-from ....wire.records import (
-    HEADER_SIZE,
-    MAGIC,
-    NO_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
-    NO_TIMESTAMP,
-    OVERHEAD,
-    BatchHeader,
-    TimestampType,
-    crc_of,
-)
-from ....wire.records.batch_header import COMPRESSION_MASK, DELETE_HORIZON_BIT, HEADER
+from ....wire.records import NO_TIMESTAMP, BatchHeader, TimestampType
+from ....wire.records.batch_header import COMPRESSION_MASK, DELETE_HORIZON_BIT
 from ..raw_records import RawRecord, copy_records
+from ..spacer import sealed
 
 
 def delete_horizon(header: BatchHeader) -> int | None:
@@ -66,42 +55,3 @@ def emptied(header: BatchHeader) -> bytearray:
         ),
         b"",
     )
-
-
-def spacer(end_offset: int, leader_epoch: int) -> bytearray:
-    """An empty batch, of no producer, that does nothing but end at `end_offset`."""
-    return sealed(
-        BatchHeader(
-            base_offset=end_offset - 1,
-            batch_length=0,
-            partition_leader_epoch=leader_epoch,
-            magic=MAGIC,
-            crc=0,
-            attributes=0,
-            last_offset_delta=0,
-            base_timestamp=NO_TIMESTAMP,
-            max_timestamp=NO_TIMESTAMP,
-            producer_id=NO_PRODUCER_ID,
-            producer_epoch=NO_EPOCH,
-            base_sequence=NO_SEQUENCE,
-            records_count=0,
-        ),
-        b"",
-    )
-
-
-def is_spacer(header: BatchHeader) -> bool:
-    return (
-        header.records_count == 0
-        and not header.has_producer_id
-        and header.max_timestamp == NO_TIMESTAMP
-    )
-
-
-def sealed(header: BatchHeader, payload: Buffer) -> bytearray:
-    """The whole batch; `payload` is compressed as the header says. Fills in length and checksum."""
-    header = header._replace(batch_length=HEADER_SIZE - OVERHEAD + len(payload), crc=0)
-    batch = bytearray(HEADER.pack(*header))
-    batch += payload
-    HEADER.pack_into(batch, 0, *header._replace(crc=crc_of(batch)))
-    return batch

@@ -24,8 +24,9 @@ from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
 from ..raw_records import RawRecord, read_records
 from ..segment import CLEANED, Segment
+from ..spacer import is_spacer, sealed, spacer
 from ..transaction_index import AbortedTransaction
-from .batch_rebuild import emptied, is_spacer, kept_body, sealed, spacer
+from .batch_rebuild import emptied, kept_body
 from .bodies import packed, unpacked
 from .cleanable import Cleanable, grouped
 from .key_map import NO_OFFSET, KeyMap
@@ -88,7 +89,7 @@ class _NewSegment:
         recovery, so the offsets lost at the end get an empty batch of nobody."""
         next_offset = self._placed[-1].last_offset + 1 if self._placed else self.segment.next_offset
         if next_offset < end_offset:
-            empty = spacer(end_offset, leader_epoch)
+            empty = spacer(end_offset - 1, end_offset, leader_epoch)
             await self.add(parse_header(empty), empty)
         await self.flush()
 

@@ -12,11 +12,11 @@ from uuid import UUID
 import pytest
 
 from logboat.partitions.storage import LogConfig, LogDirectory, PartitionLog
-from logboat.partitions.storage.cleaner.batch_rebuild import is_spacer
 from logboat.partitions.storage.cleaner.cleanable import Cleanable
 from logboat.partitions.storage.cleaner.cleaning import CleaningRound
 from logboat.partitions.storage.cleaner.key_map import KeyMap
 from logboat.partitions.storage.cleaner.pace import Pace
+from logboat.partitions.storage.spacer import is_spacer
 from logboat.partitions.storage.transaction_index import ENTRY
 from logboat.seam import Disk
 from logboat.seam.real_disk import RealDisk
