@@ -16,20 +16,23 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
-from ..seam import Fatal, SystemClock
+from ..seam import Clock, Disk, Fatal, SystemClock
 from .config import ConfigRefused, NodeConfig
 from .config_file import read_settings, render_defaults
 from .settings import KEY_PASSWORD, KEYSTORE, TRUSTSTORE
 
 if TYPE_CHECKING:
     from ..raftlog import ChannelTls
+    from ..seam.fault_switches import FaultSwitches
 
 logger = logging.getLogger("logboat.node")
 
 ADDRESSES_FILE = "addresses.json"
+FAULTS_FILE = "injected-faults"
+"""In the node's directory, of one that was started with faults."""
 
 
 def main() -> int:
@@ -104,12 +107,18 @@ def run(config: NodeConfig, *, report_to: str) -> int:
         gc.freeze()
         gc.enable()
 
+    disk: Disk = RealDisk()
+    clock: Clock = SystemClock()
+    rng, switches = SystemRandom(), None
+    if config.flag("faults.enable"):
+        disk, clock, switches = _with_faults(config, disk, clock, rng)
+
     async def node() -> None:
         await run_node(
             config,
-            RealDisk(),
-            SystemClock(),
-            SystemRandom(),
+            disk,
+            clock,
+            rng,
             stop=_stop_on_signals(),
             on_listening=on_listening,
             on_fatal=_end_at_once,
@@ -118,8 +127,7 @@ def run(config: NodeConfig, *, report_to: str) -> int:
         )
 
     try:
-        loop_factory = _loop_factory(faults=config.flag("faults.enable"))
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
+        with asyncio.Runner(loop_factory=_loop_factory(switches)) as runner:
             runner.run(node())
     except (CannotListen, DirectoryRefused, Fatal) as error:
         return _failed(str(error))
@@ -155,17 +163,31 @@ def _end_at_once(error: BaseException) -> None:
     os._exit(1)
 
 
-def _loop_factory(*, faults: bool) -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _with_faults(
+    config: NodeConfig, disk: Disk, clock: Clock, rng: Random
+) -> tuple[Disk, Clock, FaultSwitches]:
+    """Disk and clock as the switches make them; what was broken is noted on those that are not."""
+    from ..seam.fault_history import FaultHistory
+    from ..seam.fault_switches import FaultSwitches
+    from ..seam.faulty_clock import FaultyClock
+    from ..seam.faulty_disk import FaultyDisk
+
+    logger.warning("faults.enable: this node lets itself be cut off, paused and otherwise hurt")
+    path = os.path.join(config.log_directory, FAULTS_FILE)
+    switches = FaultSwitches(rng, FaultHistory(clock, disk, path))
+    return FaultyDisk(disk, switches), FaultyClock(clock, switches), switches
+
+
+def _loop_factory(switches: FaultSwitches | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         from uvloop import Loop
     except ImportError:
         Loop = asyncio.SelectorEventLoop  # type: ignore[misc, assignment]
-    if not faults:
+    if switches is None:
         return Loop
     from ..seam.faulty_network import faulty
 
-    logger.warning("faults.enable: this node lets itself be cut off and paused")
-    return faulty(Loop)
+    return faulty(Loop, switches)
 
 
 def _failed(sentence: str) -> int:

@@ -60,7 +60,7 @@ _OWN = (
         "faults.enable",
         ConfigType.BOOLEAN,
         "false",
-        "Lets /api/v1/faults cut and slow connections to other nodes; for tests only.",
+        "Lets /api/v1/faults break connections, disk, clock and time of the node; for tests only.",
     ),
     Definition(
         "http.listener",

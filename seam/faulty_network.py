@@ -1,22 +1,20 @@
 """Faults on purpose: a loop whose connections to chosen nodes can be cut or slowed down.
 
 A wrapper round the real loop, installed only by a node that was told so (`--with-faults`). Only
-protocols with a `peer_node_id` are wrapped: connections between nodes. Bytes are held, never
-dropped, as TCP does over a broken line; who waits runs into its own deadlines. While a node is cut
-off it cannot be dialled, and what it dials is silent once it has said who it is.
+protocols with a `peer_node_id` are wrapped: connections between nodes. A line that is cut or slow
+holds bytes and loses none, as TCP does; who waits runs into its own deadlines. While a node is cut
+off it cannot be dialled, and what it dials is silent once it has said who it is. Where something is
+lost, it breaks off in its middle and the connection ends: no stream goes on behind a gap.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-LONGEST_PAUSE_S = 30.0
-PAUSE_DELAY_S = 0.05
-"""Until a pause begins, so that its request is answered before."""
+from .fault_switches import FaultSwitches
 
 
 class PeerProtocol(Protocol):
@@ -26,86 +24,6 @@ class PeerProtocol(Protocol):
     def peer_node_id(self) -> int | None:
         """None while the other side has not proven who it is."""
         ...
-
-
-class FaultSwitches:
-    """What is broken now, and the connections that it concerns."""
-
-    def __init__(self) -> None:
-        self._cut: dict[int, None] = {}
-        self._delays: dict[int, float] = {}
-        self._links: dict[_Link, None] = {}
-        self._timers: dict[tuple[str, int], asyncio.TimerHandle] = {}
-        self._healed = asyncio.Event()
-
-    @property
-    def cut(self) -> list[int]:
-        """Nodes that nothing is sent to and nothing is read from."""
-        return sorted(self._cut)
-
-    @property
-    def delays(self) -> dict[int, float]:
-        """Seconds that bytes to a node are held."""
-        return dict(sorted(self._delays.items()))
-
-    def cut_off(self, node_id: int, for_s: float) -> None:
-        self._cut[node_id] = None
-        self._end_later("cut", node_id, for_s)
-        self._apply()
-
-    def delay(self, node_id: int, delay_s: float, for_s: float) -> None:
-        self._delays[node_id] = delay_s
-        self._end_later("delay", node_id, for_s)
-
-    def pause(self, for_s: float) -> None:
-        """The whole process stands still in a moment, while clock and deadlines run on."""
-        seconds = min(for_s, LONGEST_PAUSE_S)
-        asyncio.get_running_loop().call_later(PAUSE_DELAY_S, time.sleep, seconds)
-
-    def heal(self) -> None:
-        self._cut.clear()
-        self._delays.clear()
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        self._apply()
-
-    def is_cut(self, node_id: int | None) -> bool:
-        return node_id in self._cut
-
-    def delay_to(self, node_id: int | None) -> float:
-        return 0.0 if node_id is None else self._delays.get(node_id, 0.0)
-
-    async def reachable(self, node_id: int | None) -> None:
-        while self.is_cut(node_id):
-            await self._healed.wait()
-
-    def enter(self, link: _Link) -> None:
-        self._links[link] = None
-
-    def leave(self, link: _Link) -> None:
-        self._links.pop(link, None)
-
-    def _end_later(self, kind: str, node_id: int, for_s: float) -> None:
-        previous = self._timers.pop((kind, node_id), None)
-        if previous is not None:
-            previous.cancel()
-        loop = asyncio.get_running_loop()
-        self._timers[kind, node_id] = loop.call_later(for_s, self._end, kind, node_id)
-
-    def _end(self, kind: str, node_id: int) -> None:
-        del self._timers[kind, node_id]
-        if kind == "cut":
-            self._cut.pop(node_id, None)
-        else:
-            self._delays.pop(node_id, None)
-        self._apply()
-
-    def _apply(self) -> None:
-        healed, self._healed = self._healed, asyncio.Event()
-        healed.set()
-        for link in list(self._links):
-            link.apply()
 
 
 class _Link(asyncio.Transport):
@@ -148,6 +66,10 @@ class _Link(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         peer = self._peer()
+        if self._switches.loses(peer):
+            self._real.write(bytes(data)[: len(data) // 2])
+            self.abort()
+            return
         delay = self._switches.delay_to(peer)
         if not self._held and not delay and not self._switches.is_cut(peer):
             self._real.write(data)
@@ -239,20 +161,20 @@ class _Wrapped(asyncio.BufferedProtocol):
         self._protocol.connection_lost(exc)
 
 
-def faulty(loop_class: type[asyncio.AbstractEventLoop]) -> type[asyncio.AbstractEventLoop]:
-    """The same kind of loop, with a `fault_switches`."""
+def faulty(
+    loop_class: type[asyncio.AbstractEventLoop], switches: FaultSwitches
+) -> type[asyncio.AbstractEventLoop]:
+    """The same kind of loop, with these `fault_switches`."""
 
     class FaultyLoop(loop_class):  # type: ignore[misc, valid-type]
-        def __init__(self) -> None:
-            super().__init__()
-            self.fault_switches = FaultSwitches()
+        fault_switches = switches
 
         async def create_connection(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
             protocol = protocol_factory()
             if not hasattr(type(protocol), "peer_node_id"):
                 return await super().create_connection(lambda: protocol, *args, **options)
-            await self.fault_switches.reachable(protocol.peer_node_id)
-            wrapped = _Wrapped(protocol, self.fault_switches)
+            await switches.reachable(protocol.peer_node_id)
+            wrapped = _Wrapped(protocol, switches)
             transport, _ = await super().create_connection(lambda: wrapped, *args, **options)
             return transport, protocol
 
@@ -261,7 +183,7 @@ def faulty(loop_class: type[asyncio.AbstractEventLoop]) -> type[asyncio.Abstract
                 protocol = protocol_factory()
                 if not hasattr(type(protocol), "peer_node_id"):
                     return protocol
-                return _Wrapped(protocol, self.fault_switches)
+                return _Wrapped(protocol, switches)
 
             return await super().create_server(wrapped, *args, **options)
 

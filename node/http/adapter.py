@@ -14,7 +14,7 @@ from ...partitions import Replicas, Role
 from ...raftlog import RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
-from ...seam.faulty_network import FaultSwitches
+from ...seam.fault_switches import FaultSwitches
 from ...wire import ApiKey, ErrorCode, Message, api
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.alter_partition_reassignments import (

@@ -391,10 +391,15 @@ TailEvent = Annotated[
 Fault = TypedDict(
     "Fault",
     {
-        "kind": Literal["cut", "delay", "pause"],
-        "node": NotRequired[Annotated[int, "The other node, for cut and delay."]],
-        "delay": NotRequired[Annotated[str, "Like 50ms."]],
-        "for": NotRequired[Annotated[str, "Like 10s, which it is by default."]],
+        "kind": Literal["cut", "delay", "drop", "pause", "disk-full", "clock"],
+        "node": NotRequired[Annotated[int, "The other node, for cut, delay and drop."]],
+        "delay": NotRequired[Annotated[str, "For delay, like 50ms."]],
+        "chance": NotRequired[
+            Annotated[float, Keywords(exclusiveMinimum=0, maximum=1), "For drop: of each write."]
+        ],
+        "offset": NotRequired[Annotated[str, "For clock, like +30s, -2h or +1d."]],
+        "for": NotRequired[Annotated[str, "Like 10s, which it is by default; 10m at most."]],
+        "by": NotRequired[Annotated[str, "Who asks, for the history."]],
     },
 )
 """Something to be broken on purpose; it ends by itself."""
@@ -405,6 +410,26 @@ class Faults(TypedDict):
 
     cut: Annotated[list[int], "Nodes that it is cut off from."]
     delays_ms: Annotated[dict[str, int], "How long bytes to a node are held, by node id."]
+    losses: Annotated[dict[str, float], "The chance that what goes to a node is lost, by node id."]
+    disk_full: bool
+    clock_offset_ms: Annotated[int, "By how much the wall clock is ahead."]
+
+
+class InjectedFault(TypedDict):
+    """One that was asked for. Times are milliseconds since 1970."""
+
+    kind: str
+    at_ms: int
+    until_ms: Annotated[int, "When it ends by itself, or was ended before."]
+    by: Annotated[str, "Who asked for it."]
+    node: Annotated[int | None, "The other node, where there is one."]
+    amount: Annotated[str | None, "How much: a delay, a chance, an offset."]
+
+
+class FaultHistory(TypedDict):
+    """The last faults of this node, in the order in which they began."""
+
+    faults: list[InjectedFault]
 
 
 # Groups.

@@ -392,7 +392,7 @@ def operations() -> tuple[Operation, ...]:
             "POST",
             "/api/v1/faults",
             faults.inject_fault,
-            "Cut this node off from another, slow its way there, or let it stand still",
+            "Break something on purpose: the way to another node, the disk, the clock, time itself",
             {200: Answer("It begins.", {JSON: d.Faults})},
             errors=(408, 413, 415, 422),
             bodies={JSON: d.Fault},
@@ -403,6 +403,13 @@ def operations() -> tuple[Operation, ...]:
             faults.heal_faults,
             "End all faults of this node",
             {204: Answer("Ended.")},
+        ),
+        Operation(
+            "GET",
+            "/api/v1/faults/history",
+            faults.fault_history,
+            "What was broken on purpose at this node lately, when, until when and by whom",
+            {200: Answer(ok, {JSON: d.FaultHistory})},
         ),
         Operation(
             "GET",

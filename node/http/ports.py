@@ -13,7 +13,7 @@ from ...metadata.image import ClusterImage
 from ...partitions import ReplicationCounters, TopicTraffic
 from ...raftlog import RaftStatus
 from ...seam import frozen
-from ...seam.faulty_network import FaultSwitches
+from ...seam.fault_switches import FaultSwitches
 from ...wire import Message
 from ...wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ...wire.messages.alter_partition_reassignments import (

@@ -25,7 +25,7 @@ from logboat.node.loop_lag import LagSummary
 from logboat.node.metadata_history import MetadataHistory
 from logboat.partitions import ReplicationCounters
 from logboat.raftlog import RaftStatus, Role
-from logboat.seam.faulty_network import FaultSwitches
+from logboat.seam.fault_switches import FaultSwitches
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from logboat.wire.messages.alter_partition_reassignments import (

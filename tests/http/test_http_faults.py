@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
-from logboat.seam.faulty_network import FaultSwitches
 from logboat.testing import LocalCluster
 from tests.http.fake_http_node import FakeNode
+from tests.seam.injected import new_switches
 
 Http = TestClient[Any, Any]
 FAULTS = "/api/v1/faults"
+NOTHING = {"cut": [], "delays_ms": {}, "losses": {}, "disk_full": False, "clock_offset_ms": 0}
 
 
 async def test_a_node_without_faults_takes_none(http: Http) -> None:
@@ -21,20 +22,44 @@ async def test_a_node_without_faults_takes_none(http: Http) -> None:
         await http.get(FAULTS),
         await http.post(FAULTS, json={"kind": "pause"}),
         await http.delete(FAULTS),
+        await http.get(f"{FAULTS}/history"),
     ):
         assert response.status == 403
         assert "faults" in (await response.json())["message"]
 
 
 async def test_faults_are_switched_listed_and_healed(http: Http, node: FakeNode) -> None:
-    node.faults = FaultSwitches()
+    node.faults = new_switches()
     response = await http.post(FAULTS, json={"kind": "cut", "node": 2, "for": "5s"})
-    assert await response.json() == {"cut": [2], "delays_ms": {}}
-    await http.post(FAULTS, json={"kind": "delay", "node": 3, "delay": "50ms"})
-    listed = await (await http.get(FAULTS)).json()
-    assert listed == {"cut": [2], "delays_ms": {"3": 50}}
+    assert await response.json() == NOTHING | {"cut": [2]}
+    for fault in (
+        {"kind": "delay", "node": 3, "delay": "50ms"},
+        {"kind": "drop", "node": 2, "chance": 0.05},
+        {"kind": "disk-full", "for": "1m"},
+        {"kind": "clock", "offset": "-2h"},
+    ):
+        assert (await http.post(FAULTS, json=fault)).status == 200, fault
+    assert await (await http.get(FAULTS)).json() == {
+        "cut": [2],
+        "delays_ms": {"3": 50},
+        "losses": {"2": 0.05},
+        "disk_full": True,
+        "clock_offset_ms": -7_200_000,
+    }
     assert (await http.delete(FAULTS)).status == 204
-    assert await (await http.get(FAULTS)).json() == {"cut": [], "delays_ms": {}}
+    assert await (await http.get(FAULTS)).json() == NOTHING
+
+
+async def test_what_was_broken_is_remembered_with_who_asked(http: Http, node: FakeNode) -> None:
+    node.faults = new_switches()
+    await http.post(FAULTS, json={"kind": "cut", "node": 2, "for": "5s", "by": "ann"})
+    await http.post(FAULTS, json={"kind": "clock", "offset": "+1d", "for": "2m"})
+    await http.post(FAULTS, json={"kind": "clock"})
+    history = (await (await http.get(f"{FAULTS}/history")).json())["faults"]
+    told = [[one[key] for key in ("kind", "by", "node", "amount")] for one in history]
+    assert told == [["cut", "ann", 2, None], ["clock", "127.0.0.1", None, "+1d"]]
+    assert [one["until_ms"] - one["at_ms"] for one in history] == [5_000, 120_000]
+    node.faults.heal()
 
 
 @pytest.mark.parametrize(
@@ -48,12 +73,22 @@ async def test_faults_are_switched_listed_and_healed(http: Http, node: FakeNode)
         {"kind": "delay", "node": 2},
         {"kind": "delay", "node": 2, "delay": "soon"},
         {"kind": "cut", "node": 2, "until": "later"},
+        {"kind": "cut", "node": 2, "delay": "1s"},
+        {"kind": "cut", "node": 2, "by": ""},
+        {"kind": "cut", "node": 2, "by": "a\nb"},
+        {"kind": "drop", "node": 2},
+        {"kind": "drop", "node": 2, "chance": 0},
+        {"kind": "drop", "node": 2, "chance": "5%"},
+        {"kind": "clock"},
+        {"kind": "clock", "offset": "1 week"},
+        {"kind": "clock", "offset": "9999d"},
     ],
 )
 async def test_what_is_no_fault_is_refused(http: Http, node: FakeNode, body: Any) -> None:
-    node.faults = FaultSwitches()
+    node.faults = new_switches()
     assert (await http.post(FAULTS, json=body)).status == 422
-    assert node.faults.cut == []
+    assert await (await http.get(FAULTS)).json() == NOTHING
+    assert node.faults.history.entries() == []
 
 
 def why_still_ready(cluster: LocalCluster, node_id: int) -> str | None:

@@ -1,4 +1,5 @@
-"""The contract of `seam.Disk`, asked of the machine's disk and of the simulated one alike."""
+"""The contract of `seam.Disk`, asked of the machine's disk, of the simulated one, and of one that
+can be filled and is not."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 from logboat.jepsen_style.simulation import World
 from logboat.seam import Disk, DiskLocked, Fatal, read_file, replace_file, write_file_atomically
+from logboat.seam.faulty_disk import FaultyDisk
 from logboat.seam.real_disk import RealDisk
+from tests.seam.injected import new_switches
 
 Check = Callable[[Disk], Coroutine[Any, Any, None]]
 
@@ -39,9 +42,17 @@ class RealBench(Bench):
     def run(self, check: Check) -> None:
         disk = RealDisk()
         try:
-            asyncio.run(check(disk))
+            asyncio.run(check(self._shown(disk)))
         finally:
             disk.close()
+
+    def _shown(self, disk: Disk) -> Disk:
+        return disk
+
+
+class FaultyBench(RealBench):
+    def _shown(self, disk: Disk) -> Disk:
+        return FaultyDisk(disk, new_switches())
 
 
 class SimulatedBench(Bench):
@@ -56,9 +67,11 @@ class SimulatedBench(Bench):
             world.run_until(done.done, within=60)
 
 
-@pytest.fixture(params=["real", "simulated"])
+@pytest.fixture(params=["real", "simulated", "faulty"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    return RealBench(tmp_path) if request.param == "real" else SimulatedBench()
+    if request.param == "simulated":
+        return SimulatedBench()
+    return RealBench(tmp_path) if request.param == "real" else FaultyBench(tmp_path)
 
 
 def test_append_returns_where_the_first_byte_went(bench: Bench) -> None:

@@ -1,4 +1,5 @@
-"""Connections that are cut or slowed down on purpose: bytes are held, never lost or reordered."""
+"""Connections that are cut, slowed down or broken on purpose: what arrives is what was sent, in
+order and without a gap."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import pytest
 import uvloop
 
 from logboat.seam import accept_no_more
-from logboat.seam.faulty_network import FaultSwitches, faulty
+from logboat.seam.fault_switches import FaultSwitches
+from logboat.seam.faulty_network import faulty
+from tests.seam.injected import new_switches
 from tests.waiting import until
 
 
@@ -84,7 +87,7 @@ def over_a_pair(
             await test(pair)
             await pair.close()
 
-        with asyncio.Runner(loop_factory=faulty(kind)) as runner:
+        with asyncio.Runner(loop_factory=faulty(kind, new_switches())) as runner:
             runner.run(whole())
 
     run.__name__ = test.__name__
@@ -165,6 +168,28 @@ async def test_a_delay_keeps_the_order(pair: Pair) -> None:
     pair.dialled.transport.write(b"b")
     await until(lambda: pair.accepted and pair.accepted[0].received == b"\x02ab")
     assert loop.time() - began > 0.11
+
+
+@over_a_pair
+async def test_what_is_dropped_ends_its_connection_in_the_middle(pair: Pair) -> None:
+    pair.dialled.transport.write(b"\x02one ")
+    await until(lambda: pair.accepted and pair.accepted[0].received == b"\x02one ")
+    pair.switches.lose(1, 1.0, 60)
+    assert pair.switches.losses == {1: 1.0}
+    pair.dialled.transport.write(b"two three ")
+    await asyncio.wait_for(pair.dialled.lost.wait(), 30)
+    await asyncio.wait_for(pair.accepted[0].lost.wait(), 30)
+    assert pair.accepted[0].received in (b"\x02one ", b"\x02one two t")
+    pair.switches.heal()
+    assert not any(pair.switches.loses(1) for _ in range(100))
+
+
+@over_a_pair
+async def test_some_is_dropped_and_the_rest_passes(pair: Pair) -> None:
+    pair.switches.lose(1, 0.3, 60)
+    lost = sum(pair.switches.loses(1) for _ in range(1000))
+    assert 200 < lost < 400
+    assert not any(pair.switches.loses(2) for _ in range(100))
 
 
 @over_a_pair
