@@ -77,6 +77,8 @@ def one_file(options: argparse.Namespace, kept: list[History]) -> int:
     if judgement.kafka is not None:
         levels = judgement.kafka.levels.items()
         print(f"  {', '.join(f'{level}: {status.value}' for level, status in levels)}")
+        for topic, promise in sorted(judgement.kafka.promised.items()):
+            print(f"  promised of {topic}: {promise}")
         print(f"  guarantee: {judgement.kafka.guarantee.value}")
     return 0 if judgement.holds else 1
 

@@ -16,12 +16,14 @@ from .consumer import Consumer
 from .consumer_member import ConsumerMember
 from .coordinated import Coordinated, Group, Member
 from .group_member import GroupMember
-from .journal import Journal, Witness
+from .journal import NEMESIS, OBSERVER, Journal, Witness
 from .producer import Producer
 from .replica_reader import read_replicas
 from .requests import TopicPartition
 
 __all__ = [
+    "NEMESIS",
+    "OBSERVER",
     "ChurnedTopic",
     "ClusterClient",
     "Consumer",

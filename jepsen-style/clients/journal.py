@@ -9,6 +9,11 @@ from typing import Any, Protocol
 from ..history import History, Outcome, outcome_of_error
 from .requests import TopicPartition
 
+OBSERVER = "observer"
+"""In whose name a history says what was seen of the cluster."""
+NEMESIS = "nemesis"
+"""And what was done to it."""
+
 
 class Witness(Protocol):
     """Hears of every promise in the moment in which a client does."""
@@ -105,6 +110,18 @@ class Journal:
 
     def answer(self, process: int, outcome: Outcome, micros: list[Any]) -> None:
         self.history.complete(process, outcome, micros, self._now_ns())
+
+    def promised(
+        self, topic: str, *, synced: bool, replication_factor: int, min_insync_replicas: int
+    ) -> None:
+        """By which promise the topic's records are to be judged (RULES C1, D1)."""
+        value = {
+            "topic": topic,
+            "mode": "synced" if synced else "page-cache",
+            "replication_factor": replication_factor,
+            "min_insync_replicas": min_insync_replicas,
+        }
+        self.observe(OBSERVER, "durability", value)
 
     def observe(self, process: str, function: str, value: Any) -> None:
         event = {"process": process, "type": "info", "f": function, "value": value}

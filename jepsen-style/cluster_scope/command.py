@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..schedule import Schedule, ScheduleError
 from ..schedule.quests import reachable
@@ -15,6 +16,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, choices=[3, 4, 5], default=3)
     parser.add_argument(
         "--schedule", type=_schedule, metavar="FILE", help="this one instead of those of seeds"
+    )
+    parser.add_argument(
+        "--histories", type=Path, metavar="FOLDER", help="write each seed's history there"
     )
     parser.add_argument("--bug", choices=list(BUGS), help="control: the product with this bug")
 
@@ -29,7 +33,7 @@ def _schedule(path: str) -> tuple[str, Schedule]:
 
 def _plan(options: argparse.Namespace) -> Plan:
     path, schedule = options.schedule or ("", None)
-    return Plan(nodes=options.nodes, bug=options.bug, schedule=schedule, path=path)
+    return Plan(options.nodes, options.bug, schedule, path, options.histories)
 
 
 SCOPE = Scope("cluster", reachable(), _add_options, _plan)

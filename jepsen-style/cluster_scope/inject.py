@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..clients import Journal
 from ..schedule import Coverage, Fault, nodes_of
 from ..schedule.quests import reachable
 from .disk_faults import DiskFaults
 from .network_faults import NetworkFaults
+from .observing import observe_fault, observe_heal
 from .process_faults import ProcessFaults
-from .stage import Stage
+from .stage import Heal, Stage
 from .supervisor import Supervisor
 
 
 class Injector:
-    def __init__(self, stage: Stage, supervisor: Supervisor, *, sync_s: float) -> None:
+    def __init__(
+        self, stage: Stage, supervisor: Supervisor, journal: Journal, *, sync_s: float
+    ) -> None:
         self.coverage = Coverage(reachable())
         """Of strikes that met a running process."""
         self._stage = stage
+        self._journal = journal
         self._kinds = {
             **ProcessFaults(stage, supervisor).kinds,
             **NetworkFaults(stage).kinds,
@@ -38,7 +43,13 @@ class Injector:
         if not nodes:
             return
         stage.world.note(f"fault {fault.kind} {nodes}")
+        role = stage.role(fault.target)
         if any(host.alive for host in stage.hosts(nodes)):
-            self.coverage.add(fault.kind, stage.role(fault.target), stage.phase())
+            self.coverage.add(fault.kind, role, stage.phase())
+        observe_fault(self._journal, fault, role, nodes)
         heal = self._kinds[fault.kind](fault, nodes)
-        stage.world.at(fault.for_ms / 1000, heal)
+        stage.world.at(fault.for_ms / 1000, self._heal, fault, role, nodes, heal)
+
+    def _heal(self, fault: Fault, role: str, nodes: Sequence[int], heal: Heal) -> None:
+        heal()
+        observe_heal(self._journal, fault, role, nodes)

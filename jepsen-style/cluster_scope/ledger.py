@@ -28,6 +28,9 @@ from .disks import Key, NodeDisk
 
 MAX_VIOLATIONS = 200
 
+OnPartition = Callable[[Key, PartitionImage | None, PartitionImage], None]
+"""Told of each change of a partition, in the order in which the quorum decided them."""
+
 Name = tuple[int, int, int]
 """`Batch.name`."""
 
@@ -39,6 +42,10 @@ class Known(NamedTuple):
     data: bytes
     turn: int
     """In which it first appeared."""
+
+
+def unheard(key: Key, before: PartitionImage | None, after: PartitionImage) -> None:
+    """Nobody listens."""
 
 
 class Ledger:
@@ -53,6 +60,7 @@ class Ledger:
         self.image: ClusterImage | None = None
         """The newest that any node has applied."""
         self.leader_changes = 0
+        self.on_partition: OnPartition = unheard
         self.disks: dict[int, NodeDisk] = {}
         self._passing = tuple(passing)
         self._turn = turn
@@ -91,6 +99,7 @@ class Ledger:
                     self._on_partition(key, before, partition)
 
     def _on_partition(self, key: Key, before: PartitionImage | None, after: PartitionImage) -> None:
+        self.on_partition(key, before, after)
         old = () if before is None else (*before.isr, *before.elr)
         if before is not None and before.leader_epoch != after.leader_epoch:
             self.leader_changes += 1

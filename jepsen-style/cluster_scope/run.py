@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from ..clients import Journal, TopicPartition
+from ..history import Recorder
+from ..history.written import WrittenHistory
 from ..schedule import Schedule, generate
+from ..schedule.schedule import OFFSETS_TOPIC
 from ..simulation import World
 from ..simulation.cluster import Cluster
 from ..simulation.errors import HostFailed, NotReached, SimEscape, WatchdogExpired
@@ -17,6 +22,7 @@ from .disks import Key, NodeDisk
 from .inject import Injector
 from .judging import judge_history, replica_divergence
 from .ledger import Ledger
+from .observing import observe_partition
 from .stage import Stage
 from .supervisor import Supervisor
 from .watched import Watch
@@ -48,13 +54,20 @@ class Plan:
     """Instead of those that seeds give."""
     path: str = ""
     """Of the file that the schedule came from."""
+    histories: Path | None = None
+    """The folder into which each seed's history is written."""
 
     def seeds(self) -> range | None:
         seed = None if self.schedule is None else self.schedule.seed
         return None if seed is None else range(seed, seed + 1)
 
     def run(self, seed: int) -> SeedResult:
-        return run_schedule(self.schedule or generate(seed, nodes=self.nodes), bug=self.bug)
+        schedule = self.schedule or generate(seed, nodes=self.nodes)
+        if self.histories is None:
+            return run_schedule(schedule, bug=self.bug)
+        self.histories.mkdir(parents=True, exist_ok=True)
+        with (self.histories / f"{seed}.jsonl").open("wb") as file:
+            return run_schedule(schedule, bug=self.bug, recorder=Recorder(file))
 
     def arguments(self, seed: int) -> str:
         """The options of the command that repeat it."""
@@ -64,15 +77,21 @@ class Plan:
         return said if self.bug is None else f"{said} --bug {self.bug}"
 
 
-def run_schedule(schedule: Schedule, *, bug: str | None = None, floors: bool = True) -> SeedResult:
+def run_schedule(
+    schedule: Schedule,
+    *,
+    bug: str | None = None,
+    floors: bool = True,
+    recorder: Recorder | None = None,
+) -> SeedResult:
     """`bug`: a control, see `controls`. Without `floors` a run may be as short as its schedule, and
-    need not have been hard."""
+    need not have been hard. `recorder` writes the history down while it comes about."""
     result = SeedResult(schedule.seed)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with broken_by(bug), World(schedule.seed, processor_limit_s=PROCESSOR_S) as world:
-            _Run(world, schedule, result, floors=floors).go()
+            _Run(world, schedule, result, recorder, floors=floors).go()
             result.digest = world.trace.digest()
     except WatchdogExpired as error:
         result.stuck.append(f"spins: {error}")
@@ -83,7 +102,13 @@ def run_schedule(schedule: Schedule, *, bug: str | None = None, floors: bool = T
 
 class _Run:
     def __init__(
-        self, world: World, schedule: Schedule, result: SeedResult, *, floors: bool
+        self,
+        world: World,
+        schedule: Schedule,
+        result: SeedResult,
+        recorder: Recorder | None,
+        *,
+        floors: bool,
     ) -> None:
         self._has_floors = floors
         self._world = world
@@ -102,8 +127,11 @@ class _Run:
         groups = [group.name for group in schedule.groups]
         self._stage = Stage(world, cluster, self._watch, groups)
         self._supervisor = Supervisor(self._stage, sync_s=sync_s)
-        self._injector = Injector(self._stage, self._supervisor, sync_s=sync_s)
         self._journal = Journal(lambda: int(world.now * 1e9), self._ledger)
+        if recorder is not None:
+            self._journal.history = WrittenHistory(recorder)
+        self._ledger.on_partition = partial(observe_partition, self._journal)
+        self._injector = Injector(self._stage, self._supervisor, self._journal, sync_s=sync_s)
         self._workload = Workload(schedule, cluster, self._journal)
 
     def go(self) -> None:
@@ -115,6 +143,7 @@ class _Run:
                 result.stuck.append(f"stuck: {str(error)[:300]}")
             except (HostFailed, SimEscape) as error:
                 result.violations.append(f"failed: {str(error)[:300]}")
+        self._workload.name_homes(self._stage.partitions(OFFSETS_TOPIC))
         result.acknowledged = self._journal.acknowledged
         result.faults = self._injector.coverage.strikes
         result.cells = self._injector.coverage.cells

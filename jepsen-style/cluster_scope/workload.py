@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ...seam import Clock
 from ..clients import (
+    OBSERVER,
     ChurnedTopic,
     ClusterClient,
     Consumer,
@@ -17,6 +18,8 @@ from ..clients import (
     read_replicas,
 )
 from ..schedule import Churn, Consumers, Producers, Schedule
+from ..schedule.schedule import OFFSETS_TOPIC
+from ..schedule.targets import partition_of
 from ..simulation.dice import stream
 from .disks import Key
 from .group_work import GroupWork
@@ -86,6 +89,15 @@ class Workload:
         ]
 
     def create_topics(self, *, within_s: float) -> asyncio.Task[None]:
+        """And write down what is promised of each."""
+        for topic in self._schedule.kept_topics():
+            self._journal.promised(
+                topic.name,
+                synced=self._schedule.is_synced(topic),
+                replication_factor=topic.replication_factor,
+                min_insync_replicas=self._schedule.min_insync_replicas(topic),
+            )
+
         async def create(client: ClusterClient) -> None:
             for topic in self._schedule.topics:
                 await client.create_topic(
@@ -195,6 +207,14 @@ class Workload:
     def finish_groups(self) -> None:
         for group in self.groups:
             group.finish()
+
+    def name_homes(self, partitions: int) -> None:
+        """Which of so many partitions keeps what a group knows: only so can its loss excuse what
+        was forgotten (RULES V1, `checkers.kafka.rulings`)."""
+        for group in self.groups if partitions else ():
+            home = f"{OFFSETS_TOPIC}-{partition_of(group.group_id, partitions)}"
+            for name in group.names():
+                self._journal.observe(OBSERVER, "group", {"group": name, "key": home})
 
     def groups_done(self) -> bool:
         """All that was acknowledged is committed, and the members have left."""

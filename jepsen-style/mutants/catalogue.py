@@ -471,8 +471,8 @@ OBSERVATIONS = mutants(
     ("epoch-went-back", "if epoch < highest.get(key, -1):", "if False:"),
     (
         "isr-by-stale-epoch",
-        "if epoch is not None and epoch < highest_before",
-        "if epoch is not None and epoch + 1 < highest_before",
+        "if epoch is not None and epoch < highest.get(key, -1):",
+        "if epoch is not None and epoch + 1 < highest.get(key, -1):",
     ),
     ("high-watermark-went-back", "if mark < highest.get(replica, -1):", "if False:"),
     ("incarnations are one", 'seen.get("incarnation"))', "0)"),
@@ -498,15 +498,38 @@ LEDGER = mutants(
     "kafka.ledger",
     (
         "a kill ends a holder",
-        "return self.mode in TAKES_A_SUFFIX.get(kind, frozenset())",
+        "return self.promises.of_key(key).mode in TAKES_A_SUFFIX.get(kind, frozenset())",
         "return True",
     ),
     (
         "a power cut takes what was synced",
-        'frozenset({"page-cache"}) for',
+        "frozenset({Mode.PAGE_CACHE}) for",
         "BOTH_MODES for",
     ),
     ("who enters again holds nothing", "holders |= entered", "pass"),
+    ("how many disks were hurt is no matter", "if len(hurt) >= least:", "if True:"),
+    ("as many hurt disks as holders are few", "if len(hurt) >= least:", "if len(hurt) > least:"),
+    ("a failed sync ends no membership", "or kind in DISQUALIFIES", ""),
+    (
+        "disks are counted under the page cache, too",
+        "or promise.mode is not Mode.SYNCED:",
+        "or False:",
+    ),
+    (
+        "a disk that is hurt twice is two",
+        "for _, kind, node in self._strikes(key)",
+        "for node, kind, _ in self._strikes(key)",
+    ),
+    (
+        "changes that nobody saw did not happen",
+        "if unseen := passed_over(changes, acked_at):",
+        "if unseen := None:",
+    ),
+    (
+        "each change is one that nobody saw",
+        "if after.epoch > before.epoch + 1:",
+        "if after.epoch > before.epoch:",
+    ),
     ("faults end nobody", "left = holders - {node}", "left = holders"),
     (
         "a change is in force when proposed",
@@ -518,6 +541,35 @@ LEDGER = mutants(
         "no leader is no matter",
         "if key in self.leaderless_at_end and key not in self.files_read:",
         "if False:",
+    ),
+)
+PROMISES = mutants(
+    "kafka",
+    "kafka.promises",
+    (
+        "one promise for all topics",
+        "return self.by_topic.get(name, self._otherwise)",
+        "return next(iter(self.by_topic.values()), self._otherwise)",
+    ),
+    (
+        "what a topic promised is forgotten",
+        "return self.by_topic.get(name, self._otherwise)",
+        "return self._otherwise",
+    ),
+    (
+        "what was said of all topics is forgotten",
+        "otherwise = said.pop(None, None)",
+        "otherwise = said.pop(None, None) and None",
+    ),
+    (
+        "a topic has as many holders as it asks for",
+        "return min(self.replication_factor, self.min_insync_replicas)",
+        "return self.min_insync_replicas",
+    ),
+    (
+        "all replicas acknowledge",
+        "return min(self.replication_factor, self.min_insync_replicas)",
+        "return self.replication_factor",
     ),
 )
 RULINGS = mutants(
@@ -587,6 +639,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     *TOPICS,
     *OBSERVATIONS,
     *LEDGER,
+    *PROMISES,
     *RULINGS,
     *LEVELS,
 )

@@ -539,12 +539,12 @@ def entered_again(story: Story, bad: bool) -> None:
     promise held), or it never re-enters.
     """
     base = story.base
-    story.see("isr", key="x", epoch=1, isr=[1, 2])
+    story.see("isr", key="x", epoch=1, isr=[1, 2], partition_epoch=7)
     story.send(0, 1, base)
     story.see("fault", kind="wipe", node=1)
-    story.see("isr", key="x", epoch=1, isr=[2])
+    story.see("isr", key="x", epoch=1, isr=[2], partition_epoch=8)
     if bad:
-        story.see("isr", key="x", epoch=1, isr=[1, 2])
+        story.see("isr", key="x", epoch=1, isr=[1, 2], partition_epoch=9)
     story.see("fault", kind="wipe", node=2)
     story.send(0, 2, base + 1)
     story.poll(5, (base + 1, 2))
@@ -553,10 +553,91 @@ def entered_again(story: Story, bad: bool) -> None:
 def power_cut(story: Story, bad: bool) -> None:
     """A power cut takes the page cache, and nothing that was synced (`bad`)."""
     base = story.base
-    story.see("durability", mode="sync" if bad else "page-cache")
+    story.see("durability", mode="synced" if bad else "page-cache")
     story.see("isr", key="x", epoch=1, isr=[1])
     story.send(0, 1, base)
     story.see("fault", kind="power-cut", node=1)
+    story.send(0, 2, base + 1)
+    story.poll(5, (base + 1, 2))
+
+
+def power_cut_of_one_topic(story: Story, bad: bool) -> None:
+    """The same where each topic has a promise of its own: x's partition is synced (`bad`), or is
+    the one that trusts the page cache.
+    """
+    base, key = story.base, "x-3"
+    modes = ("page-cache", "synced") if bad else ("synced", "page-cache")
+    topics = list(zip(("other", "x"), modes, strict=True))
+    story.random.shuffle(topics)
+    for topic, mode in topics:
+        story.see("durability", topic=topic, mode=mode)
+    story.see("isr", key=key, epoch=1, isr=[1])
+    story.send(0, 1, base, key)
+    story.see("fault", kind="power-cut", node=1)
+    story.send(0, 2, base + 1, key)
+    story.poll(5, (base + 1, 2), key=key)
+
+
+def few_disks_were_hurt(story: Story, bad: bool) -> None:
+    """The ISR shrank to a node that was wiped then. Two replicas acknowledged: the other one must
+    still have the record (`bad`), or may have lost it to a fault of its own.
+    """
+    base = story.base
+    story.see("durability", topic="x", mode="synced", replication_factor=3, min_insync_replicas=2)
+    story.see("isr", key="x", epoch=1, isr=[1, 2, 3])
+    story.send(0, 1, base)
+    story.see("isr", key="x", epoch=1, isr=[1])
+    hurts = "kill" if bad else story.random.choice(("bit-flip", "failed-sync"))
+    for kind, node in ((hurts, 2), ("wiped-disk", 1), ("wiped-disk", 1)):
+        story.see("fault", kind=kind, node=node)
+    story.send(0, 2, base + 1)
+    story.poll(5, (base + 1, 2))
+
+
+def fewer_replicas_than_asked_for(story: Story, bad: bool) -> None:
+    """A topic with one replica asks for two in sync: its one disk was wiped. `bad`: it has two."""
+    base = story.base
+    replicas = 2 if bad else 1
+    story.see(
+        "durability", topic="x", mode="synced", replication_factor=replicas, min_insync_replicas=2
+    )
+    story.see("isr", key="x", epoch=1, isr=[1])
+    story.send(0, 1, base)
+    story.see("fault", kind="wiped-disk", node=1)
+    story.send(0, 2, base + 1)
+    story.poll(5, (base + 1, 2))
+
+
+def page_cache_counts_no_disks(story: Story, bad: bool) -> None:
+    """Whoever ended in disorder is no member any more in this mode, so one power cut may be one too
+    many although two replicas acknowledged. `bad`: the other one is a member still.
+    """
+    base = story.base
+    story.see(
+        "durability", topic="x", mode="page-cache", replication_factor=2, min_insync_replicas=2
+    )
+    story.see("isr", key="x", epoch=1, isr=[1, 2])
+    story.send(0, 1, base)
+    story.see("fault", kind="kill", node=2)
+    story.see("isr", key="x", epoch=1, isr=[1], elr=[2] if bad else [])
+    story.see("fault", kind="power-cut", node=1)
+    story.send(0, 2, base + 1)
+    story.poll(5, (base + 1, 2))
+
+
+def missed_changes(story: Story, bad: bool) -> None:
+    """No member held the record any more, as far as anybody looked. The observer missed changes
+    meanwhile, in which a replica may have entered again: undecided. `bad`: one entered before its
+    eyes.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1, 2], partition_epoch=4)
+    story.send(0, 1, base)
+    story.see("fault", kind="wipe", node=1)
+    seen = ((5, [2]), (6, [1, 2])) if bad else ((8, [1, 2]),)
+    for partition_epoch, isr in seen:
+        story.see("isr", key="x", epoch=1, isr=isr, partition_epoch=partition_epoch)
+    story.see("fault", kind="wipe", node=2)
     story.send(0, 2, base + 1)
     story.poll(5, (base + 1, 2))
 
@@ -707,6 +788,11 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         replaced_too_early,
         entered_again,
         power_cut,
+        power_cut_of_one_topic,
+        few_disks_were_hurt,
+        fewer_replicas_than_asked_for,
+        page_cache_counts_no_disks,
+        missed_changes,
         late_change,
         forgotten_group,
         commit_after_the_loss,

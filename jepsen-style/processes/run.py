@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from ...client.failure import Failure
 from ...seam import SystemClock
 from ...testing import LocalCluster, NotInTime
-from ..clients import Journal, TopicPartition
-from ..cluster_scope.group_work import GroupWork
+from ..clients import OBSERVER, Journal, TopicPartition
 from ..cluster_scope.workload import Workload
 from ..history import History, Recorder, read_history
+from ..history.written import WrittenHistory
 from ..judge import Judgement
 from ..schedule import Schedule, Topic
-from ..schedule.targets import OFFSETS_TOPIC, partition_of
+from ..schedule.schedule import OFFSETS_TOPIC
 from ..simulation.dice import stream
 from .caretaker import Caretaker
 from .coverage import Coverage
@@ -36,8 +36,7 @@ from .process_faults import Do, ProcessFaults
 from .replicas import divergences, ends_by_node, replicas
 from .stand import CLOCKS, VOLUMES, Stand
 from .strikes import Strikes, refuse_unknown
-from .view import OBSERVER, RunView
-from .written_history import WrittenHistory
+from .view import RunView
 
 SCHEDULE, HISTORY, REPORT, COVERAGE = (
     "schedule.json",
@@ -168,7 +167,7 @@ class _Run:
         self.outside: Counter[str] = Counter()
         self.lives = 0
         """Topics that came and went."""
-        synced = all(topic.synced for topic in schedule.topics)
+        synced = all(map(schedule.is_synced, schedule.topics))
         self.coverage = Coverage(
             (kind, role) for kind, role in drawable(synced=synced) if means.of(kind) is not None
         )
@@ -197,20 +196,11 @@ class _Run:
             except Stuck as stuck:
                 self.violations.append(f"stuck: {stuck}")
             clients.cancel()
-        self._name_homes(workload.groups)
+        workload.name_homes(self._view.partitions(OFFSETS_TOPIC))
         self.tally.operations = len(self._journal.history)
         self.tally.acknowledged = self._journal.acknowledged
         self.tally.strikes = self.coverage.strikes
         self.tally.kinds = len(self.coverage.kinds)
-
-    def _name_homes(self, groups: Sequence[GroupWork]) -> None:
-        """Which partition keeps what a group knows: only so can its loss excuse what was forgotten
-        (RULES V1, `checkers.kafka.rulings`)."""
-        if partitions := self._view.partitions(OFFSETS_TOPIC):
-            for group in groups:
-                home = f"{OFFSETS_TOPIC}-{partition_of(group.group_id, partitions)}"
-                for name in group.names():
-                    self._journal.observe(OBSERVER, "group", {"group": name, "key": home})
 
     async def _hurt_and_settle(
         self,

@@ -6,15 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ..clients import Journal
+from ..clients import NEMESIS, Journal
 from ..schedule import KINDS, Fault, Schedule, nodes_of, role_of
 from .coverage import Coverage
 from .means import NEEDS
 from .process_faults import Do, Missed
 from .view import RunView
-
-NEMESIS = "nemesis"
-
 
 LEAVES = frozenset({"failed-sync"})
 """Takes a node out of ISR and ELR in either mode (C1), though its disk is whole."""
@@ -32,8 +29,7 @@ def refuse_unknown(schedule: Schedule) -> None:
         for fault in schedule.faults
         if KINDS[fault.kind].damages
     }
-    settings = [schedule.settings, *(topic.configs for topic in schedule.topics)]
-    spare = min(int(one.get("min.insync.replicas", "1")) - 1 for one in settings)
+    spare = min(map(schedule.least_holders, schedule.kept_topics())) - 1
     if len(damaged) > spare or any(role != "node" for role, _ in damaged):
         raise NotBuilt(
             f"at most {spare} disks, each of a node named by its number, may be damaged: a loss "
@@ -47,7 +43,7 @@ def refuse_unknown(schedule: Schedule) -> None:
             raise NotBuilt("a coordinator is to be hit, and there is no group")
         kind = KINDS[fault.kind]
         if kind.damages or (kind.cuts_power and fault.kind != "failed-sync"):
-            cached = [topic.name for topic in schedule.topics if not topic.synced]
+            cached = [topic.name for topic in schedule.topics if not schedule.is_synced(topic)]
             if cached:
                 raise NotBuilt(f"{fault.kind}: {cached[0]} trusts the page cache; not judged here")
 

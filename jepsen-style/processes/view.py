@@ -8,14 +8,12 @@ from typing import Any
 
 from ...client.cluster.probe import ask
 from ...testing import LocalCluster
-from ..clients import Journal
+from ..clients import OBSERVER, Journal
 from .coverage import Phase
 
 LOOK_S = 0.2
 ASK_S = 0.5
 NOBODY = -1
-
-OBSERVER = "observer"
 
 
 class RunView:
@@ -28,6 +26,8 @@ class RunView:
         self._partitions: dict[tuple[str, int], dict[str, Any]] = {}
         self._controller = NOBODY
         self._metadata_index = -1
+        self._looked: dict[tuple[int, str, int], int] = {}
+        """(node, partition) -> place in the history at which the last look at it began."""
         self.leader_changes = 0
 
     @property
@@ -87,9 +87,11 @@ class RunView:
             self._metadata_index = overview["metadata_index"]
             self._controller = overview["controller_id"]
         for topic in self._topics:
+            began = self._journal.history.events
             document = await self._ask(node_id, f"/api/v1/topics/{topic}")
             for view in () if document is None else document["partitions"]:
                 self._take(topic, view)
+                self._looked[node_id, topic, int(view["partition"])] = began
 
     async def _ask(self, node_id: int, path: str) -> Any:
         address = self._cluster.node(node_id).http
@@ -111,7 +113,13 @@ class RunView:
             self._journal.observe(OBSERVER, "leader", seen)
         if before is None or age(view) != age(before):
             seen = {name: view[name] for name in ("isr", "elr", "partition_epoch")}
+            seen["proposed"] = self._earliest(*place)
             self._journal.observe(OBSERVER, "isr", {"key": key, "epoch": epoch, **seen})
+
+    def _earliest(self, topic: str, partition: int) -> int:
+        """The place before which a change that is new here had no effect: no node had applied it
+        when the last look at it began, for what is new is newer than all that those looks told."""
+        return min(self._looked.get((node_id, topic, partition), 0) for node_id in self.node_ids)
 
 
 def age(view: dict[str, Any]) -> tuple[int, int]:

@@ -121,6 +121,10 @@ def promises(report: KafkaReport) -> str:
         f"<td>{escape(ruling.reason)}</td></tr>"
         for anomaly, ruling in report.rulings[:SHOWN]
     )
+    promised = "".join(
+        f"<tr><th>{escape(topic)}</th><td>{escape(str(promise))}</td></tr>"
+        for topic, promise in sorted(report.promised.items())
+    )
     lag = report.worst_realtime_lag
     stale = (
         f"<p>The stalest poll of {escape(lag[1])!r} was {lag[0] / 1e9:.3f} s behind.</p>"
@@ -129,5 +133,5 @@ def promises(report: KafkaReport) -> str:
     )
     return (
         f"<h2>Guarantee: {escape(report.guarantee.value)}</h2><table>{rows}</table>"
-        f"<table>{rulings}</table>{stale}"
+        f'<table class="promised">{promised}</table><table>{rulings}</table>{stale}'
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -15,6 +15,10 @@ FORMAT = 1
 
 CLASSIC, CONSUMER = PROTOCOLS = ("classic", "consumer")
 """By which the members of a group talk to its coordinator."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+"""Where groups keep what they know; the nodes make it when the first group asks."""
+OFFSETS_REPLICAS = 3
 
 ROLES = ("leader", "follower", "controller", "coordinator", "node", "all")
 
@@ -29,11 +33,6 @@ class Topic:
     partitions: int
     replication_factor: int = 3
     configs: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def synced(self) -> bool:
-        """Its durability mode (RULES C1)."""
-        return self.configs.get("flush.messages", "1") == "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +157,29 @@ class Schedule:
     disk: Mapping[str, int] = field(default_factory=dict)
     hurt_ms: int = 26_000
     settle_ms: int = 20_000
+
+    # What is promised
+
+    def kept_topics(self) -> Iterator[Topic]:
+        """All that live as long as the run does."""
+        yield from self.topics
+        if self.groups:
+            replicas = self.settings.get("offsets.topic.replication.factor", OFFSETS_REPLICAS)
+            partitions = self.settings.get("offsets.topic.num.partitions", 50)
+            yield Topic(OFFSETS_TOPIC, int(partitions), min(int(replicas), self.nodes))
+
+    def is_synced(self, topic: Topic) -> bool:
+        """Its durability mode (RULES C1)."""
+        flush = self.settings.get("log.flush.interval.messages", "1")
+        return topic.configs.get("flush.messages", flush) == "1"
+
+    def min_insync_replicas(self, topic: Topic) -> int:
+        least = self.settings.get("min.insync.replicas", "1")
+        return int(topic.configs.get("min.insync.replicas", least))
+
+    def least_holders(self, topic: Topic) -> int:
+        """So many replicas have a record when it is acknowledged, or more (RULES D1)."""
+        return min(topic.replication_factor, self.min_insync_replicas(topic))
 
     def to_json(self) -> bytes:
         document = {"format": FORMAT, **asdict(self)}

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from .schedule import Target
-
-OFFSETS_TOPIC = "__consumer_offsets"
-
+from .schedule import OFFSETS_TOPIC, Target
 
 Place = tuple[str, int]
 """A topic and the number of a partition."""

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from logboat.jepsen_style.__main__ import main
+from logboat.jepsen_style.checkers.kafka import Mode
 from logboat.jepsen_style.cluster_scope.controls import BUGS
 from logboat.jepsen_style.cluster_scope.run import Plan, run_schedule
+from logboat.jepsen_style.history import read_history
+from logboat.jepsen_style.judge import judge_run
 from logboat.jepsen_style.schedule import KINDS, Area, Schedule, generate
 from logboat.jepsen_style.schedule.schedule import PROTOCOLS
 
@@ -28,7 +31,9 @@ SCHEDULES = sorted((Path(__file__).parent / "schedules").glob("*.json"))
 
 
 @pytest.mark.parametrize(("seed", "nodes"), SMOKE)
-def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int, nodes: int) -> None:
+def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(
+    seed: int, nodes: int, tmp_path: Path
+) -> None:
     script = (
         "from logboat.jepsen_style.cluster_scope.run import Plan\n"
         f"print(Plan(nodes={nodes}).run({seed}).digest)\n"
@@ -41,7 +46,7 @@ def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int, n
         text=True,
     )
     try:
-        result = Plan(nodes=nodes).run(seed)
+        result = Plan(nodes=nodes, histories=tmp_path).run(seed)
         digest, _ = again.communicate(timeout=600)
     finally:
         again.kill()
@@ -49,6 +54,15 @@ def test_a_hurt_cluster_keeps_every_promise_and_its_seed_replays_it(seed: int, n
     assert result.violations == []
     assert result.stuck == []
     assert digest.strip() == result.digest
+    # The history by itself says what was promised, and that it was kept.
+    judgement = judge_run(read_history(tmp_path / f"{seed}.jsonl"))
+    assert judgement.holds, judgement.verdict.reason
+    assert judgement.kafka is not None
+    schedule = generate(seed, nodes=nodes)
+    for topic in schedule.kept_topics():
+        promise = judgement.kafka.promised[topic.name]
+        assert (promise.mode is Mode.SYNCED) == schedule.is_synced(topic)
+        assert promise.least_holders == schedule.least_holders(topic) >= 2
 
 
 def test_the_smoke_set_meets_what_a_schedule_can_have() -> None:

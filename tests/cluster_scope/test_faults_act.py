@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from logboat.jepsen_style.clients import Journal
 from logboat.jepsen_style.clients.connection import Connection
 from logboat.jepsen_style.clients.primitives import Writer
 from logboat.jepsen_style.clients.requests import Api
@@ -141,7 +142,7 @@ class Scene:
             ledger.disks[number] = NodeDisk(number, host.drive, ledger)
         stage = Stage(world, self.machines, Watch(world, ledger))
         self.supervisor = Supervisor(stage, sync_s=SYNC_S)
-        self.injector = Injector(stage, self.supervisor, sync_s=SYNC_S)
+        self.injector = Injector(stage, self.supervisor, Journal(lambda: 0, ledger), sync_s=SYNC_S)
         self.machines.start()
         world.run(0.5)
         self.began = world.now

@@ -51,7 +51,7 @@ def test_no_power_is_cut_where_a_topic_trusts_the_page_cache() -> None:
     cached = [
         schedule
         for schedule in map(generate, range(100))
-        if not all(topic.synced for topic in schedule.topics)
+        if not all(map(schedule.is_synced, schedule.topics))
     ]
     assert cached
     assert not any(KINDS[fault.kind].cuts_power for schedule in cached for fault in schedule.faults)
@@ -163,7 +163,7 @@ def test_a_quest_stands_in_the_schedule_of_its_seed() -> None:
         schedule = generate(seed)
         drawn = {fault.kind for fault in schedule.faults}
         spared = {name for name, kind in KINDS.items() if kind.cuts_power}
-        synced = all(topic.synced for topic in schedule.topics)
+        synced = all(map(schedule.is_synced, schedule.topics))
         wanted = [kind for kind, _, _ in quests(seed) if synced or kind not in spared]
         # The last one may find no time any more.
         assert set(wanted[:1]) <= drawn

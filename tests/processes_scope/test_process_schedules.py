@@ -18,6 +18,7 @@ from logboat.client.cluster.folder import ClusterFolder
 from logboat.jepsen_style.__main__ import main
 from logboat.jepsen_style.clients import Journal, TopicPartition
 from logboat.jepsen_style.history import Outcome, Recorder, read_history
+from logboat.jepsen_style.history.written import WrittenHistory
 from logboat.jepsen_style.processes.caretaker import Caretaker
 from logboat.jepsen_style.processes.clocks import Clocks
 from logboat.jepsen_style.processes.coverage import Coverage, Phase
@@ -32,7 +33,6 @@ from logboat.jepsen_style.processes.process_faults import ProcessFaults
 from logboat.jepsen_style.processes.strikes import NotBuilt, Strikes, refuse_unknown
 from logboat.jepsen_style.processes.view import RunView
 from logboat.jepsen_style.processes.volumes import EXT4, Volumes
-from logboat.jepsen_style.processes.written_history import WrittenHistory
 from logboat.jepsen_style.processes.wrong_clock import WrongClock
 from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target
 from logboat.jepsen_style.schedule.kinds import Option
@@ -71,7 +71,7 @@ def test_a_seed_draws_the_same_schedule_again() -> None:
 def test_a_page_cache_topic_never_loses_all_its_replicas_at_once() -> None:
     for seed in range(50):
         schedule = draw(seed, nodes=3, minutes=2, mode="page-cache", root=True)
-        assert not schedule.topics[0].synced
+        assert not schedule.is_synced(schedule.topics[0])
         assert not {"kill-all", "blackout"} & {fault.kind for fault in schedule.faults}
 
 

@@ -80,6 +80,12 @@ def test_a_hurt_cluster_of_processes_keeps_its_promise_and_a_missing_record_is_s
     assert "Faults tried" in report
     assert "by proxies: " in report
     assert re.search(r"topics that came and went: [1-9]", report)
+    # By itself the history says the same as the run.
+    assert main(["check", str(folder / "history.jsonl")]) == 0
+    checked = capsys.readouterr().out
+    for topic in (TOPIC, "__consumer_offsets"):
+        promise = "synced, 3 replicas, acknowledged by 2 or more"
+        assert f"promised of {topic}: {promise}" in checked
     # The control: the same history without one record that was acknowledged.
     lines = (folder / "history.jsonl").read_bytes().splitlines()
     homes = [event["value"] for event in map(orjson.loads, lines) if event["f"] == "group"]

@@ -20,6 +20,7 @@ within a key. What observers saw of the cluster itself is described in `observat
 
 from .check import KafkaReport, check_kafka, report_on
 from .ledger import Guarantee, Ledger
+from .promises import Mode, Promise, Promises
 from .settings import KafkaSettings
 
 __all__ = [
@@ -27,6 +28,9 @@ __all__ = [
     "KafkaReport",
     "KafkaSettings",
     "Ledger",
+    "Mode",
+    "Promise",
+    "Promises",
     "check_kafka",
     "report_on",
 ]

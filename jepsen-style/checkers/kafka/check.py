@@ -11,6 +11,7 @@ from ..verdict import Anomaly, Status, Verdict
 from . import content, metadata, observations, order, recency
 from .circles import transaction_cycles
 from .ledger import Guarantee, Ledger, Ruling
+from .promises import Promise, Promises
 from .records import Records
 from .rulings import LOSSES, WORST, Rulings
 from .settings import KafkaSettings
@@ -77,6 +78,8 @@ class KafkaReport:
     guarantee: Guarantee
     rulings: tuple[tuple[Anomaly, Ruling], ...]
     worst_realtime_lag: tuple[int, str, int] | None
+    promised: Mapping[str, Promise]
+    """By topic, as far as the history says it."""
 
 
 def check_kafka(history: History, settings: KafkaSettings | None = None) -> Verdict:
@@ -124,6 +127,7 @@ def report_on(
         guarantee=promise_kept(failing, rulings),
         rulings=rulings,
         worst_realtime_lag=order.worst_realtime_lag(records),
+        promised=Promises.of(history).by_topic,
     )
 
 

@@ -5,6 +5,7 @@ as `value`:
 
 | f | value |
 | --- | --- |
+| `durability` | mode, topic? (none: all), replication_factor?, min_insync_replicas? (`promises`) |
 | `leader` | key, epoch, leader (from the quorum's log, in its order) |
 | `isr` | key, epoch, isr, elr?, partition_epoch?, proposed? (see `ledger`) |
 | `high-watermark` | key, node, incarnation, high_watermark |
@@ -40,10 +41,19 @@ def observed(history: History, function: str) -> list[Placed]:
 
 
 def leader_epochs(history: History) -> Iterator[Anomaly]:
-    """`two-leaders` in one epoch of a key; `epoch-went-back`."""
+    """`two-leaders` in one epoch of a key; `epoch-went-back`; `isr-by-stale-epoch`."""
     leaders: dict[tuple[str, int], int] = {}
     highest: dict[str, int] = {}
-    for place, seen in observed(history, "leader"):
+    for place, event in history.observations:
+        if event.get("f") not in ("leader", "isr"):
+            continue
+        seen = event.get("value") or {}
+        if event["f"] == "isr":
+            key, epoch = seen["key"], seen.get("epoch")
+            if epoch is not None and epoch < highest.get(key, -1):
+                text = f"the ISR of {key!r} was changed by the deposed epoch {epoch}"
+                yield Anomaly("isr-by-stale-epoch", text, details={"key": key, "place": place})
+            continue
         key, epoch, leader = seen["key"], seen["epoch"], seen["leader"]
         if epoch < highest.get(key, -1):
             text = f"leader epoch of {key!r} fell from {highest[key]} to {epoch}"
@@ -55,21 +65,6 @@ def leader_epochs(history: History) -> Iterator[Anomaly]:
         if first != leader:
             text = f"{first} and {leader} both lead {key!r} in epoch {epoch}"
             yield Anomaly("two-leaders", text, details={"key": key, "place": place})
-    for place, seen in observed(history, "isr"):
-        key = seen["key"]
-        epoch = seen.get("epoch")
-        if epoch is not None and epoch < highest_before(history, key, place):
-            text = f"the ISR of {key!r} was changed by the deposed epoch {epoch}"
-            yield Anomaly("isr-by-stale-epoch", text, details={"key": key, "place": place})
-
-
-def highest_before(history: History, key: str, place: int) -> int:
-    epochs = [
-        seen["epoch"]
-        for when, seen in observed(history, "leader")
-        if seen["key"] == key and when < place
-    ]
-    return max(epochs, default=-1)
 
 
 def high_watermarks(history: History) -> Iterator[Anomaly]:

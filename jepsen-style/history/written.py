@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..history import History, Outcome, Recorder
+from .history import History, Outcome
+from .recorder import Recorder
 
 
 class WrittenHistory(History):
