@@ -1,0 +1,163 @@
+"""The processes in which members live, and who comes and goes when."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+
+from tests.foreign.churn.casts import Cast, Kind
+from tests.foreign.churn.judge import Event, What
+
+MEMBERS = 20
+VICTIMS = 3
+"""Members that are killed, not asked to leave, each alone in its process and replaced by
+another."""
+
+LEAVE_SECONDS = 60.0
+
+
+class MemberProcess:
+    """Members of one kind, each with an application of its own."""
+
+    def __init__(self, command: list[str], tell: Callable[[Event], None]) -> None:
+        self._tell = tell
+        self._there: set[str] = set()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):
+                event = Event.of(line)
+                if event.what in (What.DEAD, What.FAILED):
+                    self._there.discard(event.name)
+                self._tell(event)
+
+    def add(self, name: str) -> None:
+        self._there.add(name)
+        self._ask(f"add {name}")
+
+    def leave(self, name: str) -> None:
+        """Nobody waits for it."""
+        self._ask(f"leave {name}")
+
+    def _ask(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """SIGKILL; what it said before counts."""
+        assert self._process.poll() is None, f"{self._there} ended by themselves"
+        self._process.kill()
+        self._process.wait()
+        died = time.monotonic()
+        self._close()
+        for name in sorted(self._there):
+            self._tell(Event(died, name, What.DEAD))
+
+    def end(self) -> None:
+        """All leave."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            code = self._process.wait(LEAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            code = None
+        self._close()
+        for name in sorted(self._there):
+            why = "has not left" if code is None else f"its process ended with {code}"
+            self._tell(Event(time.monotonic(), name, What.FAILED, member_id=why))
+
+    def _close(self) -> None:
+        self._listener.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+class Troupe:
+    """All members of a group and all that they said. Pure chance decides who comes and goes."""
+
+    def __init__(
+        self, cast: Cast, launch: Callable[[Kind], list[str]], dice: random.Random
+    ) -> None:
+        self.events: list[Event] = []
+        self.joined = self.killed = 0
+        self._launch, self._dice = launch, dice
+        self._kinds, self._for_a_while = cast.kinds, cast.for_a_while
+        self._guests_come = False
+        self._processes = {kind: self._new(kind) for kind in (*cast.kinds, *cast.for_a_while)}
+        self._present: list[tuple[Kind, str]] = []
+        self._victims: list[MemberProcess] = []
+        self._next_kind: Iterator[Kind] = cycle(cast.kinds)
+
+    def begin(self) -> None:
+        for _ in range(MEMBERS // 2 - VICTIMS):
+            self._add(next(self._next_kind))
+        for _ in range(VICTIMS):
+            self._add_victim()
+
+    def come_or_go(self) -> None:
+        count = len(self._present) + len(self._victims)
+        if len(self._present) > 1 and (count >= MEMBERS or self._dice.random() < 0.4):
+            self._ask_to_leave(self._dice.choice(self._present))
+        elif self._guests_come and self._dice.random() < 0.5:
+            self._add(self._dice.choice(self._for_a_while))
+        else:
+            self._add(next(self._next_kind))
+
+    def kill_one(self) -> None:
+        """And another comes."""
+        self._victims.pop(0).kill()
+        self.killed += 1
+        self._add_victim()
+
+    def let_guests_come(self) -> None:
+        self._guests_come = bool(self._for_a_while)
+        for kind in self._for_a_while:
+            self._add(kind)
+
+    def let_guests_go(self) -> None:
+        self._guests_come = False
+        for kind, name in [each for each in self._present if each[0] in self._for_a_while]:
+            self._ask_to_leave((kind, name))
+
+    def end(self) -> None:
+        """No process is left."""
+        for victim in self._victims:
+            victim.kill()
+        for process in self._processes.values():
+            process.end()
+
+    def _new(self, kind: Kind) -> MemberProcess:
+        return MemberProcess(self._launch(kind), self.events.append)
+
+    def _add(self, kind: Kind) -> None:
+        name = self._next_name()
+        self._present.append((kind, name))
+        self._processes[kind].add(name)
+
+    def _add_victim(self) -> None:
+        victim = self._new(next(self._next_kind))
+        self._victims.append(victim)
+        victim.add(self._next_name())
+
+    def _ask_to_leave(self, member: tuple[Kind, str]) -> None:
+        self._present.remove(member)
+        kind, name = member
+        self._processes[kind].leave(name)
+
+    def _next_name(self) -> str:
+        self.joined += 1
+        return f"m{self.joined}"
