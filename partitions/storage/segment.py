@@ -507,11 +507,19 @@ class Segment:
         """
         limit = start + max_bytes
         first = max(start, self.offset_index.lookup_position(limit).position)
-        for position, header, _ in self.walk(first):
+        before: BatchHeader | None = None
+        for batch in self.walk(first):
+            position, header, _ = batch
             if position + header.size > limit:
                 if position == start and at_least_one:
                     return position + header.size, header.next_offset
+                if before is not None:
+                    return position, before.next_offset
+                # It is not among what is read, so that nobody else looks at it: who believed a
+                # changed offset would lead the reader past it.
+                self._test(batch)
                 return position, max(offset, header.base_offset)
+            before = header
         return self.size, self.next_offset
 
     def read_batch(self, batch: PlacedBatch) -> bytes:
