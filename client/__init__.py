@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Unreachable,
     )
     from .sdk.producer import CloseReport, Producer, ProducerStats
+    from .sdk.reader import Extent, Page, Reader
     from .sdk.records import Record, RecordMetadata, TopicPartition
     from .sdk.sync_client import SyncClient
     from .sdk.tail import Gap, Tail
@@ -60,6 +61,7 @@ _MODULES = {
         "Unreachable",
     ),
     "producer": ("CloseReport", "Producer", "ProducerStats"),
+    "reader": ("Extent", "Page", "Reader"),
     "records": ("Record", "RecordMetadata", "TopicPartition"),
     "sync_client": ("SyncClient",),
     "tail": ("Gap", "Tail"),
@@ -85,6 +87,7 @@ __all__ = [
     "ConsumerState",
     "DeadlineExceeded",
     "DecodeFailed",
+    "Extent",
     "ForkedProcess",
     "Gap",
     "GroupLost",
@@ -94,9 +97,11 @@ __all__ = [
     "NotDelivered",
     "NotEnoughReplicas",
     "OutcomeUnknown",
+    "Page",
     "PartitionRevoked",
     "Producer",
     "ProducerStats",
+    "Reader",
     "Record",
     "RecordMetadata",
     "RecordTooLarge",

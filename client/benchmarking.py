@@ -29,7 +29,7 @@ class Figures:
 
 class Bench:
     def __init__(self, url: str, topic: str | None, count: int, size: int) -> None:
-        self._url = NodeApi(url).url
+        self._urls = NodeApi(url).urls
         self._topic = topic
         self._count = count
         self._size = size
@@ -45,7 +45,7 @@ class Bench:
 
     async def _with_topic(self, work: Callable[[Client, str], Awaitable[Figures]]) -> Figures:
         async with (
-            Client(self._url) as client,
+            Client(*self._urls) as client,
             topic_for(client, self._topic, "bench") as topic,
         ):
             return await work(client, topic)

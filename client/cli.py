@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from typer.core import TyperGroup
 
 from .api_command import api
 from .bench_commands import bench, verify
-from .chaos_commands import chaos
+from .chaos.commands import chaos
 from .cluster.commands import cluster
 from .doctor import doctor
 from .failure import ExitStatus, Failure
@@ -38,11 +39,22 @@ class LogboatGroup(TyperGroup):
             say(f"logboat: {failure.sentence}")
             raise typer.Exit(int(failure.status)) from failure
         except BrokenPipeError:
-            # Whoever read has what it wanted. What is buffered still must not be written at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # Whoever read has what it wanted.
+            _discard_output()
             raise typer.Exit from None
+        except OSError as error:
+            # The commands know what may happen to their own files: this is standard output.
+            _discard_output()
+            say(f"logboat: {error.strerror or error}")
+            raise typer.Exit(int(ExitStatus.FAILED)) from error
         except KeyboardInterrupt as interrupt:
             raise typer.Exit(int(ExitStatus.INTERRUPTED)) from interrupt
+
+
+def _discard_output() -> None:
+    """What is still buffered must not be tried again at exit."""
+    with suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -86,7 +98,7 @@ def logboat(
 ) -> None:
     """A Kafka-compatible replicated log: no ZooKeeper, no JVM, no Docker.
 
-    Exit status: 0 good, 1 failed, 2 usage, 3 cannot reach, 4 timed out.
+    Exit status: 0 good, 1 failed, 2 usage, 3 cannot reach, 4 timed out, 130 Ctrl-C.
     """
 
 

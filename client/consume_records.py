@@ -1,133 +1,158 @@
-"""Topics to standard output, by stateless reads."""
+"""Topics to standard output without a group: up to their ends, or for ever."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
 
-from .failure import ExitStatus, Failure
-from .node_api import NodeApi, topic_path
-from .record_format import RecordFormat
-from .sdk.ago import ago_ms
+from .failure import Failure
+from .following import Following
+from .node_api import NodeApi
+from .read_from import Place, ReadFrom
+from .record_printer import RecordPrinter
+from .sdk.client import Client
+from .sdk.codecs import Bytes
+from .sdk.deadline import Deadline
+from .sdk.reader import Extent, Reader
+from .sdk.records import TopicPartition
+from .sdk_work import run_to_the_end
+from .terminal import say
 
-LOOK_MS = 250
-"""How long a node is asked to wait for a record when there are none."""
+ASKED_AT_ONCE = 32
+WAIT_SECONDS = 1.0
+PATIENCE_SECONDS = 30.0
+"""For records that were there a moment ago, and that their next leader will have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     topics: tuple[str, ...]
-    offset: str
+    begin: ReadFrom
     partition: int | None
-    count: int | None
     exit_at_end: bool
-    meta_only: bool
     url: str
 
 
-def consume_records(reading: Reading, printer: RecordFormat) -> None:
-    api = NodeApi(reading.url)
-    first_query(reading.offset)  # A mistake in it is told before anything is asked.
-    positions = {
-        (topic, number): ""
-        for topic in reading.topics
-        for number in _partitions(api, topic, reading.partition)
-    }
-    for topic, number in positions:
-        positions[topic, number] = _begin(api, topic, number, reading.offset)
-    left = reading.count
-    for record in _records(api, positions, exit_at_end=reading.exit_at_end):
-        shown = _without_content(record) if reading.meta_only else record
-        sys.stdout.write(printer.line(shown))
-        left = None if left is None else left - 1
-        if left == 0:
-            break
-    sys.stdout.flush()
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Of one partition: what is to be printed when the end is where to stop."""
+
+    begin: int
+    end: int
 
 
-_CONTENT = frozenset({"key", "value", "headers", "key_encoding", "value_encoding"})
+def consume_records(reading: Reading, printer: RecordPrinter) -> None:
+    """Raises Failure, BrokenPipeError."""
+    run_to_the_end(_consume(reading, printer))
 
 
-def _without_content(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: said for name, said in record.items() if name not in _CONTENT}
-
-
-def _partitions(api: NodeApi, topic: str, wanted: int | None) -> list[int]:
-    count = api.call("GET", topic_path(topic))["partition_count"]
-    if wanted is None:
-        return list(range(count))
-    if wanted >= count:
-        raise Failure(f"{topic} has no partition {wanted}, its partitions are 0 to {count - 1}")
-    return [wanted]
-
-
-def _records(
-    api: NodeApi, positions: dict[tuple[str, int], str], *, exit_at_end: bool
-) -> Iterator[dict[str, Any]]:
-    """Partition by partition, round and round; flushed when there is nothing new."""
-    while True:
-        quiet = True
-        for place in positions:
-            topic, number = place
-            answer = _read(api, topic, number, positions[place])
-            positions[place] = f"offset={answer['next_offset']}"
-            for record in answer["records"]:
-                quiet = False
-                yield {"topic": topic, "partition": number, **record}
-        if not quiet:
-            continue
-        if exit_at_end:
+async def _consume(reading: Reading, printer: RecordPrinter) -> None:
+    async with Client(*NodeApi(reading.url).urls) as client:
+        reader = client.reader(key=Bytes(), value=Bytes())
+        places = await _places(reader, dict.fromkeys(reading.topics), reading.partition)
+        spans = await _spans(reader, places, reading.begin)
+        if not reading.exit_at_end:
+            begins = {place: span.begin for place, span in spans.items()}
+            await _follow(client, begins, reading, printer)
             return
-        sys.stdout.flush()
-        last = next(reversed(positions))
-        _read(api, *last, f"{positions[last]}&wait={LOOK_MS}")
+        for place, span in spans.items():
+            await _print_span(reader, place, span, printer)
+            if printer.full:
+                return
 
 
-def _read(api: NodeApi, topic: str, partition: int, query: str) -> Mapping[str, Any]:
-    answer: Mapping[str, Any] = api.call(
-        "GET", f"{topic_path(topic)}/partitions/{partition}/records?{query}"
-    )
-    return answer
+async def _places(
+    reader: Reader[bytes, bytes], topics: Iterable[str], wanted: int | None
+) -> list[TopicPartition]:
+    places = []
+    for topic in topics:
+        count = await reader.partitions(topic)
+        if wanted is not None and wanted >= count:
+            raise Failure(f"{topic} has no partition {wanted}, its partitions are 0 to {count - 1}")
+        numbers = range(count) if wanted is None else [wanted]
+        places += [TopicPartition(topic, number) for number in numbers]
+    return places
 
 
-def _begin(api: NodeApi, topic: str, partition: int, offset: str) -> str:
-    if not offset.startswith("+"):
-        return first_query(offset)
-    start = _read(api, topic, partition, "max_bytes=1")["log_start_offset"]
-    return f"offset={start + int(offset[1:])}"
+async def _spans(
+    reader: Reader[bytes, bytes], places: Sequence[TopicPartition], begin: ReadFrom
+) -> dict[TopicPartition, _Span]:
+    room = asyncio.Semaphore(ASKED_AT_ONCE)
+
+    async def span(place: TopicPartition) -> _Span:
+        async with room:
+            extent = await reader.extent(place)
+            at = await _begin(reader, place, begin, extent)
+        return _Span(at, extent.end)
+
+    return dict(zip(places, await asyncio.gather(*map(span, places)), strict=True))
 
 
-def first_query(offset: str) -> str:
-    """Raises Failure, status 2."""
-    if offset == "start":
-        return ""
-    if offset == "end":
-        return "tail=0"
-    if offset.isdecimal():
-        return f"offset={offset}"
-    if offset[:1] in "+-" and offset[1:].isdecimal():
-        return f"tail={offset[1:]}" if offset.startswith("-") else ""
-    if offset.startswith("@"):
-        return f"timestamp={_time_ms(offset)}"
-    raise Failure(f"{offset!r} is neither start, end, a number, +N, -N nor @TIME", ExitStatus.USAGE)
+async def _begin(
+    reader: Reader[bytes, bytes], place: TopicPartition, begin: ReadFrom, extent: Extent
+) -> int:
+    match begin.place:
+        case Place.START:
+            return extent.start
+        case Place.END:
+            return extent.end
+        case Place.AFTER_START:
+            return min(extent.start + begin.number, extent.end)
+        case Place.BEFORE_END:
+            return max(extent.end - begin.number, extent.start)
+        case Place.TIME:
+            return await reader.offset_at(place, begin.number)
+        case Place.OFFSET:
+            at = min(max(begin.number, extent.start), extent.end)
+            if at != begin.number:
+                has = f"records {extent.start} to {extent.end - 1}"
+                has = has if extent.start < extent.end else "no records"
+                say(f"{place.topic}-{place.partition} has {has}; beginning at {at}.")
+            return at
 
 
-def _time_ms(offset: str) -> int:
-    text = offset[1:]
-    moment_ms = ago_ms(text)
-    if moment_ms is not None:
-        return moment_ms
-    if text.isdecimal():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise Failure(
-            f"{text!r} is neither Unix milliseconds, an ISO date, nor -5m", ExitStatus.USAGE
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+async def _print_span(
+    reader: Reader[bytes, bytes], place: TopicPartition, span: _Span, printer: RecordPrinter
+) -> None:
+    """Raises Failure when records that were there are not any more."""
+    at, patience = span.begin, Deadline.after(PATIENCE_SECONDS)
+    while at < span.end:
+        # They are committed: a leader that does not show them yet will.
+        page = await reader.page(place, at, wait=WAIT_SECONDS)
+        for record in page.records:
+            if record.offset >= span.end:
+                break
+            printer.print(record)
+            if printer.full:
+                printer.flush()
+                return
+        printer.flush()
+        if page.next_offset > at:
+            at, patience = page.next_offset, Deadline.after(PATIENCE_SECONDS)
+        elif patience.passed:
+            raise Failure(
+                f"{place.topic}-{place.partition} ends at {at} now, {span.end} was its end before"
+            )
+
+
+async def _follow(
+    client: Client,
+    begins: Mapping[TopicPartition, int],
+    reading: Reading,
+    printer: RecordPrinter,
+) -> None:
+    async with Following(client) as following:
+        for topic in dict.fromkeys(reading.topics):
+            following.begin(
+                topic,
+                {place: at for place, at in begins.items() if place.topic == topic},
+                only=None if reading.partition is None else [reading.partition],
+            )
+        async for record in following:
+            printer.print(record)
+            if printer.full:
+                break
+            if not following.has_more:
+                printer.flush()
+        printer.flush()

@@ -17,6 +17,10 @@ class ExitStatus(IntEnum):
     """128 + SIGINT, as shells count."""
 
 
+TIMED_OUT_STATUSES = frozenset({408, 504})
+"""Of HTTP: the answers that are ExitStatus.TIMED_OUT."""
+
+
 class Failure(Exception):
     """The command cannot do what was asked. The sentence says what is wrong and what may help."""
 

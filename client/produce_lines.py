@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import base64
+import json
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal, cast
-
-import typer
+from typing import BinaryIO, Literal, cast
 
 from .failure import ExitStatus, Failure
+from .input_lines import input_lines
 from .node_api import NodeApi
 from .progress import progress
-from .record_format import from_json_line
+from .record_document import data_from, headers_from
 from .sdk.client import Client
 from .sdk.codecs import Bytes
-from .sdk.errors import (
-    ClientError,
-    DeadlineExceeded,
-    OutcomeUnknown,
-    Unreachable,
-)
+from .sdk.errors import ClientError, DeadlineExceeded, OutcomeUnknown, TopicNotFound, Unreachable
 from .sdk.producer import Producer
 from .sdk.records import Header, RecordMetadata
+from .sdk_work import run_to_the_end, status_of
 from .terminal import say
 
-READ_BYTES = 1 << 16
 FAILURES_TOLD = 5
 
 
@@ -57,8 +51,8 @@ class ProduceOptions:
     url: str
 
 
-@dataclass(slots=True)
-class _Line:
+@dataclass(frozen=True, slots=True)
+class Line:
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...]
@@ -66,30 +60,43 @@ class _Line:
     timestamp: int | None
 
 
+class NoRecord(ValueError):
+    """A line that says none."""
+
+
+_CLUSTERS_FAULT = (Unreachable, OutcomeUnknown, DeadlineExceeded, TopicNotFound)
+"""Failures after which further lines would fail alike, and slowly."""
+
+
 @dataclass(slots=True)
 class _Failures:
     dead_letter: BinaryIO | None
     count: int = 0
-    causes: list[BaseException] = field(default_factory=list)
+    first: BaseException | None = None
+    hopeless: bool = False
+    """Nothing more is read."""
+    told: set[str] = field(default_factory=set)
 
     def note(self, line: bytes, error: BaseException) -> None:
         self.count += 1
+        self.first = self.first or error
+        self.hopeless |= isinstance(error, _CLUSTERS_FAULT)
         if self.dead_letter is not None:
             self.dead_letter.write(line + b"\n")
-        if len(self.causes) < FAILURES_TOLD:
-            self.causes.append(error)
+        if str(error) not in self.told and len(self.told) < FAILURES_TOLD:
+            self.told.add(str(error))
             say(f"logboat: not written: {error}")
 
 
 def produce_lines(options: ProduceOptions) -> ExitStatus:
-    """How the command ends."""
+    """How the command ends. Raises Failure."""
     with ExitStack() as open_files:
         failures = _Failures(_dead_letter(options, open_files))
-        written = asyncio.run(_produce(options, failures))
+        written = run_to_the_end(_produce(options, failures))
     if not options.quiet:
         failed = f", {failures.count} were not" if failures.count else ""
         say(f"{written} records written to {options.topic}{failed}.")
-    return _status(failures.causes)
+    return ExitStatus.GOOD if failures.first is None else status_of(failures.first)
 
 
 def _dead_letter(options: ProduceOptions, open_files: ExitStack) -> BinaryIO | None:
@@ -101,31 +108,44 @@ def _dead_letter(options: ProduceOptions, open_files: ExitStack) -> BinaryIO | N
         raise Failure(f"cannot write {options.dead_letter}: {error.strerror}") from error
 
 
-def _status(causes: list[BaseException]) -> ExitStatus:
-    if not causes:
-        return ExitStatus.GOOD
-    if isinstance(causes[0], Unreachable):
-        return ExitStatus.UNREACHABLE
-    timed_out = isinstance(causes[0], OutcomeUnknown | DeadlineExceeded)
-    return ExitStatus.TIMED_OUT if timed_out else ExitStatus.FAILED
-
-
 async def _produce(options: ProduceOptions, failures: _Failures) -> int:
     acks = cast(Literal["all", "1"], options.acks)
-    async with Client(NodeApi(options.url).url) as client:
+    async with Client(*NodeApi(options.url).urls, request_timeout=options.timeout) as client:
+        await _check_place(client, options)
         producer = client.producer(
             key=Bytes(), value=Bytes(), acks=acks, delivery_timeout=options.timeout
         )
         shown = nullcontext() if options.quiet else progress(_rates(producer, failures))
         try:
             async with shown:
-                async for number, line in _lines(options.files):
-                    await _pace(options.rate, number)
-                    await _take(producer, options, number, line, failures)
+                await _take_all(producer, options, failures)
                 await producer.flush()
         finally:
             await producer.close()
         return producer.stats.delivered
+
+
+async def _check_place(client: Client, options: ProduceOptions) -> None:
+    """Before a line is read that nobody could write."""
+    count = await client.reader().partitions(options.topic)
+    wanted = options.shape.partition
+    if wanted is not None and wanted >= count:
+        raise Failure(
+            f"{options.topic} has no partition {wanted}, its partitions are 0 to {count - 1}"
+        )
+
+
+async def _take_all(
+    producer: Producer[bytes, bytes], options: ProduceOptions, failures: _Failures
+) -> None:
+    started = time.monotonic()
+    async for number, line in input_lines(options.files):
+        if options.rate is not None:
+            await asyncio.sleep(started + (number - 1) / options.rate - time.monotonic())
+        await _take(producer, options, number, line, failures)
+        if failures.hopeless:
+            say(f"logboat: what follows line {number} is not read")
+            return
 
 
 async def _take(
@@ -135,8 +155,8 @@ async def _take(
     text: bytes,
     failures: _Failures,
 ) -> None:
-    line = _parsed(text, number, options.shape)
     try:
+        line = parsed(text, number, options.shape)
         placed = await producer.enqueue(
             options.topic,
             line.value,
@@ -145,7 +165,7 @@ async def _take(
             headers=line.headers,
             timestamp=line.timestamp,
         )
-    except ClientError as error:
+    except (ClientError, NoRecord) as error:
         failures.note(text, error)
         return
 
@@ -157,75 +177,40 @@ async def _take(
     placed.add_done_callback(decided)
 
 
-def _parsed(text: bytes, number: int, shape: LineShape) -> _Line:
-    """Raises Failure."""
+def parsed(text: bytes, number: int, shape: LineShape) -> Line:
+    """Raises NoRecord."""
     if shape.is_json:
         return _from_json(text, number, shape)
-    key = None if shape.key is None else shape.key.encode()
+    key = None if shape.key is None else shape.key.encode("utf-8", "surrogateescape")
     value = text
     if shape.key_separator:
-        key, found, value = text.partition(shape.key_separator.encode())
+        separator = shape.key_separator.encode("utf-8", "surrogateescape")
+        key, found, value = text.partition(separator)
         if not found:
             shown = text[:40].decode("utf-8", "replace")
-            raise Failure(f"line {number}: no {shape.key_separator!r} in {shown!r}")
+            raise NoRecord(f"line {number}: no {shape.key_separator!r} in {shown!r}")
     empty = shape.empty_is_null and not value
-    return _Line(key, None if empty else value, shape.headers, shape.partition, None)
+    return Line(key, None if empty else value, shape.headers, shape.partition, None)
 
 
-def _from_json(text: bytes, number: int, shape: LineShape) -> _Line:
-    document = from_json_line(text.decode("utf-8", "surrogateescape"), number)
+def _from_json(text: bytes, number: int, shape: LineShape) -> Line:
     try:
-        headers = tuple(
-            (header["key"], _bytes(header.get("value"), header.get("encoding")))
-            for header in document.get("headers") or ()
+        document = json.loads(text)
+        if not isinstance(document, dict) or "value" not in document:
+            raise TypeError('no object with a "value"')
+        partition, timestamp = document.get("partition"), document.get("timestamp")
+        for name, found in (("partition", partition), ("timestamp", timestamp)):
+            if found is not None and (type(found) is not int or not 0 <= found < 2**63):
+                raise ValueError(f"{found!r} is no {name}")
+        return Line(
+            data_from(document.get("key"), document.get("key_encoding")),
+            data_from(document["value"], document.get("value_encoding")),
+            (*headers_from(document), *shape.headers),
+            partition if shape.partition is None else shape.partition,
+            timestamp,
         )
-        return _Line(
-            _bytes(document.get("key"), document.get("key_encoding")),
-            _bytes(document["value"], document.get("value_encoding")),
-            (*headers, *shape.headers),
-            document.get("partition") if shape.partition is None else shape.partition,
-            document.get("timestamp"),
-        )
-    except (TypeError, KeyError, ValueError) as error:
-        raise Failure(f"line {number} is no record: {error!r}") from error
-
-
-def _bytes(value: Any, encoding: str | None) -> bytes | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no string")
-    return base64.b64decode(value, validate=True) if encoding == "base64" else value.encode()
-
-
-async def _lines(files: tuple[str, ...]) -> AsyncIterator[tuple[int, bytes]]:
-    """(number, line without its break): what stands in a pipe already, without waiting for more."""
-    number = 0
-    for name in files or ("-",):
-        with _opened(name) as stream:
-            left = b""
-            while block := await asyncio.to_thread(stream.read1, READ_BYTES):  # type: ignore[attr-defined]
-                *lines, left = (left + block).split(b"\n")
-                for line in lines:
-                    number += 1
-                    yield number, line
-            if left:
-                number += 1
-                yield number, left
-
-
-def _opened(name: str) -> AbstractContextManager[BinaryIO]:
-    if name == "-":
-        return nullcontext(typer.get_binary_stream("stdin"))
-    try:
-        return open(name, "rb")
-    except OSError as error:
-        raise Failure(f"cannot read {name}: {error.strerror}") from error
-
-
-async def _pace(rate: float | None, number: int) -> None:
-    if rate is not None and number > 1:
-        await asyncio.sleep(1 / rate)
+    except (TypeError, KeyError, ValueError, RecursionError) as error:
+        raise NoRecord(f"line {number} is no record: {error}") from error
 
 
 def _rates(producer: Producer[bytes, bytes], failures: _Failures) -> Callable[[], str]:

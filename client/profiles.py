@@ -77,13 +77,16 @@ def list_profiles() -> None:
 
 @profile.command("set")
 def set_profile(
-    name: Name, url: Annotated[str, typer.Argument(metavar="URL", help="http://host:port")]
+    name: Name,
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="http://host:port, several with commas.")
+    ],
 ) -> None:
     """Remember a cluster's address under a name, and use it."""
     from .node_api import NodeApi
 
     profiles = load_profiles()
-    profiles.urls[name] = NodeApi(url).url
+    profiles.urls[name] = ",".join(NodeApi(url).urls)
     profiles.current = name
     _save(profiles)
     say(f"Commands go to {name} ({profiles.urls[name]}).")

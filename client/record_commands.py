@@ -8,7 +8,6 @@ import typer
 
 from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, Url
-from .record_format import RecordFormat
 
 Format = Annotated[
     str | None,
@@ -101,29 +100,35 @@ def consume(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Print records. Without a group no offsets are remembered."""
-    text = "json" if as_json else format_
+    from .read_from import Place, ReadFrom
+    from .record_format import JSON_FORMAT, RecordFormat
+    from .record_printer import RecordPrinter
+
+    text = JSON_FORMAT if as_json else format_
+    if meta_only and text not in (None, JSON_FORMAT):
+        raise Failure("--meta-only goes with -f json only", ExitStatus.USAGE)
     if text is None:
         text = "%t\\t%p\\t%o\\t%d\\n" if meta_only else "%v\\n"
-    printer = RecordFormat(text)
+    printer = RecordPrinter(RecordFormat(text, meta_only=meta_only), count=count)
+    begin = ReadFrom.parse(offset)
     if group is not None:
         from .consume_group import consume_as_member
 
-        if exit_at_end or partition is not None or offset not in ("start", "end"):
+        if exit_at_end or partition is not None or begin.place not in (Place.START, Place.END):
             raise Failure(
                 "a group knows where it is: -e, -p and -o do not go with -g", ExitStatus.USAGE
             )
-        start: Literal["earliest", "latest"] = "earliest" if offset == "start" else "latest"
-        consume_as_member(topics, group, printer, start=start, count=count, url=url)
+        start: Literal["earliest", "latest"]
+        start = "earliest" if begin.place is Place.START else "latest"
+        consume_as_member(topics, group, printer, start=start, url=url)
         return
     from .consume_records import Reading, consume_records
 
-    consume_records(
-        Reading(tuple(topics), offset, partition, count, exit_at_end, meta_only, url), printer
-    )
+    consume_records(Reading(tuple(topics), begin, partition, exit_at_end, url), printer)
 
 
 def _header(text: str) -> tuple[str, bytes]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise Failure(f"{text!r} is not NAME=VALUE", ExitStatus.USAGE)
-    return name, value.encode()
+    return name, value.encode("utf-8", "surrogateescape")

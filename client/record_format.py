@@ -1,95 +1,76 @@
-"""How `consume` prints a record and `produce` reads one.
+"""How `consume` prints a record.
 
 `%k` key, `%v` value, `%h` headers, `%t` topic, `%p` partition, `%o` offset, `%d` time in Unix
-milliseconds, `%%`; `\\n` and `\\t` mean what they do in C. `json` is a line of JSON that `produce`
-takes back as it was: key, value, headers, partition and time. The language is kcat's and rpk's.
+milliseconds, `%%`; `\\n` and `\\t` mean what they do in C. Keys and values are their bytes,
+whatever those are. `json` is a line of JSON that `produce --json` takes back as it was: key, value,
+headers, partition and time. The language is kcat's and rpk's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from .failure import ExitStatus, Failure
+from .record_document import document_of
+from .sdk.records import Record
 
 JSON_FORMAT = "json"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 
+RawRecord = Record[bytes, bytes]
+Part = bytes | Callable[[RawRecord], bytes]
+
 
 class RecordFormat:
-    """Raises Failure for a format that says nothing."""
+    """Raises Failure, status 2, for a format that says nothing."""
 
-    def __init__(self, text: str) -> None:
-        self._parts = None if text == JSON_FORMAT else list(_parts(text))
+    def __init__(self, text: str, *, meta_only: bool = False) -> None:
+        self._parts = None if text == JSON_FORMAT else _parts(text)
+        self._meta_only = meta_only
 
-    @property
-    def is_json(self) -> bool:
-        return self._parts is None
-
-    def line(self, record: Mapping[str, Any]) -> str:
+    def line(self, record: RawRecord) -> bytes:
         """What stands on standard output, with its line break if it wants one."""
         if self._parts is None:
-            return json.dumps(record, ensure_ascii=False) + "\n"
-        return "".join(
-            part if not is_field else _field(record, part) for is_field, part in self._parts
-        )
+            document = document_of(record, meta_only=self._meta_only)
+            return json.dumps(document, ensure_ascii=False).encode() + b"\n"
+        return b"".join(part if isinstance(part, bytes) else part(record) for part in self._parts)
 
 
-def _parts(text: str) -> list[tuple[bool, str]]:
-    """(whether it names a field, text or the field's letter)"""
-    parts: list[tuple[bool, str]] = []
+def _parts(text: str) -> list[Part]:
+    parts: list[Part] = []
     position = 0
     while position < len(text):
         letter, after = text[position], text[position + 1 : position + 2]
         if letter == "\\" and after in _ESCAPES:
-            parts.append((False, _ESCAPES[after]))
-            position += 2
+            parts.append(_ESCAPES[after].encode())
         elif letter == "%" and after == "%":
-            parts.append((False, "%"))
-            position += 2
+            parts.append(b"%")
         elif letter == "%":
             if after not in _FIELDS:
                 known = ", ".join(f"%{name}" for name in sorted(_FIELDS))
-                raise Failure(f"{letter + after!r} is no field: {known}", ExitStatus.USAGE)
-            parts.append((True, after))
-            position += 2
+                raise Failure(f"{letter + after!r} is no field: json, or {known}", ExitStatus.USAGE)
+            parts.append(_FIELDS[after])
         else:
-            parts.append((False, letter))
-            position += 1
+            parts.append(letter.encode("utf-8", "surrogateescape"))
+            position -= 1
+        position += 2
     return parts
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
+def _headers(record: RawRecord) -> bytes:
+    return b",".join(b"%s=%s" % (name.encode(), data or b"") for name, data in record.headers)
 
 
-_FIELDS = {
-    "k": lambda record: _text(record.get("key")),
-    "v": lambda record: _text(record.get("value")),
-    "h": lambda record: ",".join(
-        f"{header['key']}={_text(header.get('value'))}" for header in record.get("headers") or ()
-    ),
-    "t": lambda record: str(record["topic"]),
-    "p": lambda record: str(record["partition"]),
-    "o": lambda record: str(record["offset"]),
-    "d": lambda record: str(record["timestamp"]),
-}
-
-
-def _field(record: Mapping[str, Any], letter: str) -> str:
-    return _FIELDS[letter](record)
-
-
-def from_json_line(line: str, number: int) -> dict[str, Any]:
-    """What `-f json` printed, ready for POST .../records, whose batches have one encoding: `text`
-    says which. Raises Failure."""
-    try:
-        document = json.loads(line)
-    except ValueError as error:
-        raise Failure(f"line {number} is no JSON: {error}") from error
-    if not isinstance(document, dict) or "value" not in document:
-        raise Failure(f'line {number} is no JSON object with a "value"')
-    return document
+_FIELDS: Mapping[str, Callable[[RawRecord], bytes]] = MappingProxyType(
+    {
+        "k": lambda record: record.key or b"",
+        "v": lambda record: record.value or b"",
+        "h": _headers,
+        "t": lambda record: record.topic.encode(),
+        "p": lambda record: b"%d" % record.partition,
+        "o": lambda record: b"%d" % record.offset,
+        "d": lambda record: b"%d" % record.timestamp,
+    }
+)

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from .failure import Failure
+
 
 class Output(StrEnum):
     TABLE = "table"
@@ -29,6 +31,8 @@ def say(sentence: str) -> None:
 
 def emit(text: str) -> None:
     """Data: standard output, flushed, so that a pipe sees it while the command goes on."""
+    if sys.stdout is None:
+        raise Failure("standard output is closed")
     print(text, flush=True)
 
 
@@ -40,7 +44,7 @@ def headline(text: str, output: Output) -> None:
 
 def clear_screen() -> None:
     """On a terminal only; elsewhere what was shown stays."""
-    if sys.stdout.isatty():
+    if _is_terminal():
         print("\x1b[H\x1b[2J", end="")
 
 
@@ -63,4 +67,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _colours_wanted() -> bool:
     # https://no-color.org: any non-empty value switches colours off.
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return _is_terminal() and not os.environ.get("NO_COLOR")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()

@@ -125,21 +125,23 @@ def trim(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Delete the records before a place, for good."""
-    from .consume_records import first_query
+    from .read_from import Place, ReadFrom
 
-    if before != "end" and not before.isdecimal() and not before.startswith("@"):
+    place = ReadFrom.parse(before)
+    if place.place not in (Place.OFFSET, Place.END, Place.TIME):
         raise Failure(f"{before!r} is neither an offset, end nor @TIME", ExitStatus.USAGE)
-    query = first_query(before)
     api = NodeApi(url)
     count = int(api.call("GET", topic_path(name))["partition_count"])
     if partition is not None and partition >= count:
         raise Failure(f"{name} has no partition {partition}, its partitions are 0 to {count - 1}")
-    if before.isdecimal() and partition is None and count > 1:
+    if place.place is Place.OFFSET and partition is None and count > 1:
         raise Failure("an offset is of one partition: -p says of which", ExitStatus.USAGE)
     trimmed = []
     for number in range(count) if partition is None else [partition]:
         path = f"{topic_path(name)}/partitions/{number}/records"
-        offset = None if before == "end" else _offset_at(api, path, query)
+        offset = place.number if place.place is Place.OFFSET else None
+        if place.place is Place.TIME:
+            offset = _offset_at(api, path, place.number)
         trimmed.append(api.call("POST", f"{path}:delete", {"before_offset": offset}))
     if output is Output.JSON:
         emit(json.dumps(trimmed, indent=2))
@@ -148,10 +150,7 @@ def trim(
     emit(table(("TOPIC", "PARTITION", "LOG-START-OFFSET"), rows, output))
 
 
-def _offset_at(api: NodeApi, path: str, query: str) -> int:
-    name, _, value = query.partition("=")
-    if name == "offset":
-        return int(value)
-    answer = api.call("GET", f"{path}?{query}&max_bytes=1")
+def _offset_at(api: NodeApi, path: str, timestamp: int) -> int:
+    answer = api.call("GET", f"{path}?timestamp={timestamp}&max_bytes=1")
     first = answer["records"][0] if answer["records"] else None
     return int(answer["next_offset"] if first is None else first["offset"])

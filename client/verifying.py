@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from .failure import ExitStatus
@@ -62,7 +63,7 @@ def verify_cluster(
     url: str, topic: str | None, count: int, size: int, output: Output
 ) -> ExitStatus:
     """Raises Failure."""
-    ledger, verdict = run_to_the_end(_verify(NodeApi(url).url, topic, count, size))
+    ledger, verdict = run_to_the_end(_verify(NodeApi(url).urls, topic, count, size))
     if ledger.unknown or ledger.refused:
         say(f"{ledger.refused} records were refused, of {ledger.unknown} nobody knows.")
     word = "held" if verdict.good else "violation"
@@ -78,8 +79,10 @@ def verify_cluster(
     return ExitStatus.GOOD if verdict.good else ExitStatus.FAILED
 
 
-async def _verify(url: str, topic: str | None, count: int, size: int) -> tuple[Ledger, Verdict]:
-    async with Client(url) as client, topic_for(client, topic, "verify") as name:
+async def _verify(
+    urls: Sequence[str], topic: str | None, count: int, size: int
+) -> tuple[Ledger, Verdict]:
+    async with Client(*urls) as client, topic_for(client, topic, "verify") as name:
         ledger = Ledger()
         await _write(client, name, count, size, ledger)
         found = await _read(client, name, ledger)

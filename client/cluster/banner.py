@@ -11,14 +11,13 @@ from .state import ClusterState
 
 def banner(state: ClusterState, report: ClusterReport) -> str:
     """The table, the `export` line and three things to try, ready to be pasted."""
-    first = f"http://{state.nodes[0].http}"
     kafka = state.bootstrap_servers
     program = _program()
     return "\n".join(
         [
             as_table(report),
             "",
-            f"export LOGBOAT_BOOTSTRAP={kafka} LOGBOAT_HTTP={first}",
+            f"export LOGBOAT_BOOTSTRAP={kafka} LOGBOAT_HTTP={state.http_urls}",
             "",
             "Three things to try, after the export:",
             f"  {program} topic create greetings && echo hello | {program} produce greetings",

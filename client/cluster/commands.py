@@ -169,7 +169,4 @@ def env(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
     from .state import load_state
 
     state = load_state(existing_folder(data_dir, ephemeral))
-    emit(
-        f"export LOGBOAT_BOOTSTRAP={state.bootstrap_servers} "
-        f"LOGBOAT_HTTP=http://{state.nodes[0].http}"
-    )
+    emit(f"export LOGBOAT_BOOTSTRAP={state.bootstrap_servers} LOGBOAT_HTTP={state.http_urls}")

@@ -67,6 +67,11 @@ class ClusterState:
     def bootstrap_servers(self) -> str:
         return ",".join(node.kafka for node in self.nodes)
 
+    @property
+    def http_urls(self) -> str:
+        """As `--url` and LOGBOAT_HTTP take them."""
+        return ",".join(f"http://{node.http}" for node in self.nodes)
+
 
 def load_state(folder: ClusterFolder) -> ClusterState:
     """Raises Failure when there is no cluster, or a file that this version cannot read."""

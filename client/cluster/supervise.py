@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from collections.abc import Iterator
@@ -120,7 +121,8 @@ def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
     # Who was killed had no time for last words; the log ends with something else.
     words = f": {last_words(cluster.folder, node_id)}" if code is not None and code > 0 else ""
     say(f"node {node_id} (pid {pid}) {ending}{words}")
-    say(f"  start it again: logboat node --config {cluster.folder.node_config(node_id)}")
+    config = shlex.quote(cluster.folder.node_config(node_id))
+    say(f"  start it again: logboat node --config {config}")
 
 
 def _forget_pids(cluster: RunningCluster) -> None:

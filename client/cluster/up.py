@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 
 from ..failure import ExitStatus
@@ -78,6 +79,7 @@ def _announce(cluster: RunningCluster, options: UpOptions) -> None:
     else:
         emit(banner(cluster.state, report))
     if options.detach:
-        say(f"\nIt goes on running; stop it: logboat cluster down --data-dir {cluster.folder.path}")
+        folder = shlex.quote(cluster.folder.path)
+        say(f"\nIt goes on running; stop it: logboat cluster down --data-dir {folder}")
     else:
         say("\nCtrl-C stops the cluster.")

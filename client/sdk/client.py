@@ -14,6 +14,7 @@ from .deadline import Deadline
 from .errors import ClientError
 from .nodes import Nodes, urls_of
 from .producer import Acks, Producer
+from .reader import Reader
 from .records import TopicPartition
 from .tail import Gap, Tail
 from .transport import Repeat, Transport
@@ -135,12 +136,13 @@ class Client:
         *,
         since: str | int | None = None,
         positions: Mapping[TopicPartition, int] | None = None,
+        partitions: Sequence[int] | None = None,
         key: Codec[K] = _TEXT,
         value: Codec[V] = _BYTES,
         on_gap: Callable[[Gap], None] | None = None,
     ) -> Tail[K, V]:
         """`since`: "start", "end", "-5m" or Unix milliseconds; `positions`: those of an earlier
-        tail, to go on where it stood."""
+        tail, to go on where it stood; `partitions`: only these, else all, also later ones."""
         return Tail(
             self._transport,
             topic,
@@ -148,9 +150,14 @@ class Client:
             value=value,
             since=since,
             positions=positions,
+            partitions=partitions,
             patience=self._request_timeout,
             on_gap=on_gap,
         )
+
+    def reader(self, *, key: Codec[K] = _TEXT, value: Codec[V] = _BYTES) -> Reader[K, V]:
+        """Reads single partitions by offset, page by page."""
+        return Reader(self._transport, key=key, value=value, request_timeout=self._request_timeout)
 
     async def lag(self, group: str) -> int:
         """What a group has yet to read, all in all."""

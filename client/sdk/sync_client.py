@@ -63,13 +63,16 @@ class SyncClient:
         *,
         since: str | int | None = None,
         positions: Mapping[TopicPartition, int] | None = None,
+        partitions: Sequence[int] | None = None,
         key: Codec[Any] | None = None,
         value: Codec[Any] | None = None,
         on_gap: Callable[[Gap], None] | None = None,
     ) -> Iterator[Record[Any, Any]]:
         """For ever; see `Client.tail`."""
         codecs = {name: codec for name, codec in (("key", key), ("value", value)) if codec}
-        tail = self._client.tail(topic, since=since, positions=positions, on_gap=on_gap, **codecs)
+        tail = self._client.tail(
+            topic, since=since, positions=positions, partitions=partitions, on_gap=on_gap, **codecs
+        )
         return self._loop.iterate(aiter(tail))
 
 

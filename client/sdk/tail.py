@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -93,6 +93,7 @@ class Tail(Generic[K, V]):
         value: Codec[V],
         since: str | int | None = None,
         positions: Mapping[TopicPartition, int] | None = None,
+        partitions: Sequence[int] | None = None,
         patience: float = 60.0,
         on_gap: Callable[[Gap], None] | None = None,
     ) -> None:
@@ -105,6 +106,9 @@ class Tail(Generic[K, V]):
         self._key = Coded(key)
         self._value = Coded(value)
         self._first = first_query(since)
+        self._only: Mapping[str, str] = (
+            {} if partitions is None else {"partitions": ",".join(map(str, partitions))}
+        )
         self._places_are_given = bool(positions)
         self._event_id = ""
         self._patience = patience
@@ -135,7 +139,9 @@ class Tail(Generic[K, V]):
 
     def _query(self) -> dict[str, str]:
         where = {"last_event_id": self._event_id} if self._event_id else self._first
-        return {**where, "format": "base64"}
+        # Of the answer that teaches ids only the first event is wanted.
+        none = {"limit": "0"} if self._places_are_given else {}
+        return {**where, **self._only, **none, "format": "base64"}
 
     def _record(self, event: Mapping[str, Any]) -> Record[K, V]:
         place = TopicPartition(self.topic, event["partition"])

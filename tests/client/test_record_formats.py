@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +13,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logboat.client.consume_group import document_of
-from logboat.client.consume_records import first_query
-from logboat.client.failure import Failure
-from logboat.client.produce_lines import LineShape, _parsed
+from logboat.client.failure import ExitStatus, Failure
+from logboat.client.input_lines import input_lines
+from logboat.client.produce_lines import LineShape, NoRecord, parsed
+from logboat.client.read_from import Place, ReadFrom
 from logboat.client.record_format import RecordFormat
 from logboat.client.sdk.errors import DeadlineExceeded, OutcomeUnknown
 from logboat.client.sdk.records import Record, TopicPartition
 from logboat.client.verifying import Ledger, judged
 
-RECORD: dict[str, Any] = {
-    "topic": "orders",
-    "partition": 3,
-    "offset": 17,
-    "timestamp": 5,
-    "key": None,
-    "value": "v",
-    "headers": [{"key": "h", "value": "x"}],
-}
+RECORD: Record[bytes, bytes] = Record("orders", 3, 17, 5, None, b"v", (("h", b"x"),))
+PLACE: dict[str, Any] = {"topic": "orders", "partition": 3, "offset": 17, "timestamp": 5}
 
 
 def test_a_format_names_fields_and_knows_the_escapes() -> None:
     line = RecordFormat(r"%t-%p@%o %d [%k] %v %h 100%%\n").line(RECORD)
-    assert line == "orders-3@17 5 [] v h=x 100%\n"
-    assert json.loads(RecordFormat("json").line(RECORD)) == RECORD
+    assert line == b"orders-3@17 5 [] v h=x 100%\n"
+    document = {**PLACE, "key": None, "value": "v", "headers": [{"key": "h", "value": "x"}]}
+    assert json.loads(RecordFormat("json").line(RECORD)) == document
+    assert json.loads(RecordFormat("json", meta_only=True).line(RECORD)) == PLACE
+
+
+def test_keys_and_values_are_printed_as_the_bytes_they_are() -> None:
+    record = Record("t", 0, 0, 0, b"\xff\x00", b"\n\xfe", ())
+    assert RecordFormat("%k=%v").line(record) == b"\xff\x00=\n\xfe"
 
 
 def test_a_field_that_is_none_is_a_usage_error() -> None:
@@ -57,38 +60,63 @@ def test_a_json_line_carries_any_record_exactly(
     timestamp: int,
 ) -> None:
     record = Record("t", 2, 9, timestamp, key, value, tuple(headers))
-    line = RecordFormat("json").line(document_of(record))
-    assert line.count("\n") == 1
-    taken = _parsed(line.rstrip("\n").encode(), 1, LineShape(is_json=True))
+    line = RecordFormat("json").line(record)
+    assert line.count(b"\n") == 1
+    taken = parsed(line.rstrip(b"\n"), 1, LineShape(is_json=True))
     assert (taken.key, taken.value, taken.headers) == (key, value, tuple(headers))
     assert (taken.partition, taken.timestamp) == (2, timestamp)
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"value": 1}', '{"value": "x", "headers": 1}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"value": 1}',
+        '{"value": "x", "headers": 1}',
+        '{"value": "x", "headers": [{"key": 1}]}',
+        '{"value": "x", "partition": "0"}',
+        '{"value": "x", "partition": true}',
+        '{"value": "x", "timestamp": -1}',
+        '{"value": "x", "value_encoding": "hex"}',
+        '{"value": "x", "value_encoding": "base64"}',
+        '{"value": "\\ud800"}',
+        "[" * 100_000,
+    ],
+)
 def test_a_line_that_is_no_record_is_named(line: str) -> None:
-    with pytest.raises(Failure, match="line 7"):
-        _parsed(line.encode(), 7, LineShape(is_json=True))
+    with pytest.raises(NoRecord, match="line 7"):
+        parsed(line.encode(), 7, LineShape(is_json=True))
 
 
 def test_lines_have_keys_headers_and_tombstones_as_asked() -> None:
     shape = LineShape(key_separator=":", headers=(("h", b"1"),), empty_is_null=True)
-    assert _parsed(b"k:v:w", 1, shape).value == b"v:w"
-    assert _parsed(b"k:", 1, shape).value is None
-    assert _parsed(b"k:v", 1, shape).headers == (("h", b"1"),)
-    assert _parsed(b"", 1, LineShape()).value == b""
+    assert parsed(b"k:v:w", 1, shape).value == b"v:w"
+    assert parsed(b"k:", 1, shape).value is None
+    assert parsed(b"k:v", 1, shape).headers == (("h", b"1"),)
+    assert parsed(b"", 1, LineShape()).value == b""
 
 
 def test_offsets_are_said_in_six_ways() -> None:
-    assert first_query("start") == ""
-    assert first_query("end") == "tail=0"
-    assert first_query("47") == "offset=47"
-    assert first_query("-3") == "tail=3"
-    assert first_query("@17") == "timestamp=17"
-    assert first_query("@1970-01-01T00:00:01") == "timestamp=1000"
-    assert first_query("@-5m").startswith("timestamp=")
-    for wrong in ("middle", "@yesterday", "+x"):
-        with pytest.raises(Failure):
-            first_query(wrong)
+    assert ReadFrom.parse("start") == ReadFrom(Place.START)
+    assert ReadFrom.parse("end") == ReadFrom(Place.END)
+    assert ReadFrom.parse("47") == ReadFrom(Place.OFFSET, 47)
+    assert ReadFrom.parse("+3") == ReadFrom(Place.AFTER_START, 3)
+    assert ReadFrom.parse("-3") == ReadFrom(Place.BEFORE_END, 3)
+    assert ReadFrom.parse("@17") == ReadFrom(Place.TIME, 17)
+    assert ReadFrom.parse("@1970-01-01T00:00:01") == ReadFrom(Place.TIME, 1_000)
+    assert abs(time.time() * 1000 - 300_000 - ReadFrom.parse("@-5m").number) < 60_000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["middle", "", "+", "-", "+x", "-5m", "@", "@yesterday", "@1066-10-14", "1.5", "²", "9" * 20],
+)
+def test_an_offset_that_is_none_is_a_usage_error(wrong: str) -> None:
+    with pytest.raises(Failure) as told:
+        ReadFrom.parse(wrong)
+    assert told.value.status is ExitStatus.USAGE
 
 
 def test_a_verdict_counts_what_is_lost_replaced_and_doubled() -> None:
@@ -107,15 +135,49 @@ def test_what_may_have_been_written_does_not_count_as_refused() -> None:
     assert (ledger.unknown, ledger.refused) == (1, 1)
 
 
-def test_files_are_read_line_by_line(tmp_path: Path) -> None:
-    import asyncio
+async def lines_of(*files: str) -> list[tuple[int, bytes]]:
+    return [line async for line in input_lines(files)]
 
-    from logboat.client.produce_lines import _lines
 
-    path = tmp_path / "lines"
-    path.write_bytes(b"one\ntwo\n\nlast")
+async def test_files_are_read_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\ntwo\n\nlast")
+    (tmp_path / "b").write_bytes(b"\n")
+    read = await lines_of(str(tmp_path / "a"), str(tmp_path / "b"), os.devnull)
+    assert read == [(1, b"one"), (2, b"two"), (3, b""), (4, b"last"), (5, b"")]
 
-    async def read() -> list[tuple[int, bytes]]:
-        return [line async for line in _lines((str(path),))]
 
-    assert asyncio.run(read()) == [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")]
+async def test_a_line_longer_than_a_block_stays_whole(tmp_path: Path) -> None:
+    long = os.urandom(300_000).replace(b"\n", b"")
+    (tmp_path / "a").write_bytes(long + b"\nshort")
+    assert await lines_of(str(tmp_path / "a")) == [(1, long), (2, b"short")]
+
+
+async def test_lines_of_a_pipe_come_when_they_are_written() -> None:
+    out, into = os.pipe()
+    try:
+        lines = input_lines([f"/dev/fd/{out}"])
+        os.write(into, b"one\ntw")
+        assert await anext(lines) == (1, b"one")
+        second = asyncio.ensure_future(anext(lines))
+        await asyncio.sleep(0)
+        assert not second.done()
+        os.write(into, b"o\n")
+        assert await second == (2, b"two")
+        os.close(into)
+        with pytest.raises(StopAsyncIteration):
+            await anext(lines)
+    finally:
+        os.close(out)
+
+
+@pytest.mark.parametrize("name", ["absent", "."])
+async def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Failure, match="cannot read"):
+        await lines_of(str(tmp_path / name))
+
+
+async def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logboat.client.input_lines.LONGEST_LINE", 1_000)
+    (tmp_path / "a").write_bytes(bytes(2_000))
+    with pytest.raises(Failure, match="line 1 is longer"):
+        await lines_of(str(tmp_path / "a"))
