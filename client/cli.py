@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from .api_command import api
 from .bench_commands import bench, verify
-from .chaos_commands import chaos
+from .chaos.commands import chaos
 from .cluster.commands import cluster
 from .doctor import doctor
 from .failure import ExitStatus, Failure
