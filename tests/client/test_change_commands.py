@@ -1,5 +1,5 @@
-"""`logboat topic config | add-partitions | trim`, `partition` and `chaos` against the HTTP API of a
-node in memory."""
+"""`logboat topic config | add-partitions | trim` and `partition` against the HTTP API of a node in
+memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from logboat.node.http.server import application
 from logboat.wire.records import Record, encode_batch
 from tests.http.changing_node import ChangingNode
 from tests.http.fake_http_node import topic
-from tests.seam.injected import new_switches
 
 
 @pytest.fixture
 async def node() -> ChangingNode:
     changing = ChangingNode()
     changing.add(topic("orders", leaders=[1, 2]))
-    changing.faults = new_switches()
     return changing
 
 
@@ -126,34 +124,3 @@ async def test_a_partitions_leadership_is_handed_over(url: str) -> None:
     refused = await logboat(url, "partition", "transfer-leader", "orders", "1", "9")
     assert refused.exit_code == ExitStatus.FAILED
     assert "no replica" in refused.stderr
-
-
-async def test_nodes_are_cut_off_slowed_and_healed(url: str, node: ChangingNode) -> None:
-    cut = await logboat(url, "chaos", "cut", "1", "2", "3", "--for", "60s")
-    assert cut.stdout.splitlines()[1].split() == ["1", "2,3", "-"]
-    slow = await logboat(url, "chaos", "delay", "1", "2", "--by", "50ms", "--for", "60s")
-    assert slow.exit_code == 0
-    shown = await logboat(url, "chaos", "status", "-o", "json")
-    [one] = json.loads(shown.stdout)
-    assert (one["node"], one["cut"], one["delays_ms"]) == (1, [2, 3], {"2": 50})
-    healed = await logboat(url, "chaos", "heal", "-o", "plain")
-    assert healed.stdout == "1\t-\t-\n"
-    assert node.faults is not None
-    assert node.faults.cut == []
-
-
-async def test_a_cluster_without_faults_cannot_be_hurt(url: str, node: ChangingNode) -> None:
-    node.faults = None
-    refused = await logboat(url, "chaos", "cut", "1", "2")
-    assert refused.exit_code == ExitStatus.FAILED
-    assert "--with-faults" in refused.stderr
-    assert (await logboat(url, "chaos", "pause", "7")).exit_code == ExitStatus.FAILED
-
-
-async def test_who_does_not_answer_is_named_and_the_others_are_healed(
-    url: str, node: ChangingNode
-) -> None:
-    node.set_http(2, Endpoint("127.0.0.1", 1))
-    healed = await logboat(url, "chaos", "heal", "-o", "plain")
-    assert (healed.exit_code, healed.stdout) == (0, "1\t-\t-\n")
-    assert "Node 2 does not answer" in healed.stderr

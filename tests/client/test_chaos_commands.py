@@ -49,6 +49,26 @@ async def logboat(url: str, *arguments: str, status: int = 0) -> Result:
     return done
 
 
+async def test_nodes_are_cut_off_slowed_and_healed(url: str, node: ChangingNode) -> None:
+    cut = await logboat(url, "cut", "1", "2", "3", "--for", "60s")
+    assert cut.stdout.splitlines()[1].split() == ["1", "2,3", "-", "-", "-", "-"]
+    await logboat(url, "delay", "1", "2", "--by", "50ms", "--for", "60s")
+    [one] = json.loads((await logboat(url, "status", "-o", "json")).stdout)
+    assert (one["node"], one["cut"], one["delays_ms"]) == (1, [2, 3], {"2": 50})
+    await logboat(url, "heal")
+    assert node.faults is not None
+    assert node.faults.cut == []
+
+
+async def test_who_does_not_answer_is_named_and_the_others_are_healed(
+    url: str, node: ChangingNode
+) -> None:
+    node.set_http(2, Endpoint("127.0.0.1", 1))
+    healed = await logboat(url, "heal", "-o", "plain")
+    assert healed.stdout == "1\t-\t-\t-\t-\t-\n"
+    assert "Node 2 does not answer" in healed.stderr
+
+
 async def test_what_is_sent_is_dropped_with_a_chance(url: str) -> None:
     done = await logboat(url, "drop", "1", "2", "3", "--chance", "2.5%", "-o", "plain")
     assert done.stdout == "1\t-\t-\t2:0.025,3:0.025\t-\t-\n"
@@ -90,6 +110,7 @@ async def test_nobody_is_hurt_when_one_of_them_does_not_exist(url: str, node: Ch
 @pytest.mark.parametrize(
     "verb",
     [
+        ["cut", "1", "2"],
         ["drop", "1", "2"],
         ["disk-full", "1"],
         ["clock", "1", "--by", "1h"],
