@@ -3,6 +3,7 @@ that still speak the classic protocol in such a group (KIP-848)."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from uuid import UUID
@@ -94,6 +95,7 @@ class ConsumerApis(OffsetApis):
         if classic is not None:
             self._end_classic(held, classic, ErrorCode.REBALANCE_IN_PROGRESS)
         held.state.consumer_groups[group.group_id] = group
+        self._see_to_assignment(held, group)
         error = await self._settle(held, [*before, *records])
         self._arm_timer(held, group)
         if error is not ErrorCode.NONE:
@@ -104,6 +106,26 @@ class ConsumerApis(OffsetApis):
             heartbeat_interval_ms=group.next_interval_ms(member, now_ms()),
             assignment=None if assignment is None else _told(assignment),
         )
+
+    def _see_to_assignment(self, held: Held, group: ConsumerGroup) -> None:
+        """That of a large group takes more than one turn of the loop."""
+        if group.is_assigning and held.assigning.get(group.group_id) is not group:
+            held.assigning[group.group_id] = group
+            name = f"group-assignment-{group.group_id}"
+            held.tasks.spawn(self._assign_in_slices(held, group), name=name)
+
+    async def _assign_in_slices(self, held: Held, group: ConsumerGroup) -> None:
+        """Until it is in force, or the group is no longer the one that this node coordinates."""
+        group_id = group.group_id
+        while group.is_assigning:
+            await asyncio.sleep(0)
+            if held.state.consumer_groups.get(group_id) is not group:
+                break
+            records = group.assign_on(now_ms=now_ms(), wall_ms=self._clock.now_ms())
+            if records:
+                self._append_or_reload(held, records)
+        if held.assigning.get(group_id) is group:
+            del held.assigning[group_id]
 
     def _beat_of(self, request: ConsumerGroupHeartbeatRequest, client: ClientContext) -> Beat:
         owned = None
@@ -234,6 +256,7 @@ class ConsumerApis(OffsetApis):
             member, replaced, records = classic_members.join(
                 group, join, seen, now_ms=now_ms(), wall_ms=self._clock.now_ms()
             )
+            self._see_to_assignment(held, group)
         except Refused as refused:
             return JoinAnswer(join.token, refused.error, join.member_id)
         written: list[LogRecord] = list(records)

@@ -70,6 +70,8 @@ class Held:
     writer: PartitionWriter
     tasks: TaskScope
     timers: dict[str, Armed]
+    assigning: dict[str, ConsumerGroup]
+    """Groups whose assignment a task sees to."""
 
 
 class CoordinatorCore(ABC):
@@ -123,7 +125,7 @@ class CoordinatorCore(ABC):
             tasks=tasks,
             on_unknown=lambda: self._reload(held),
         )
-        held = Held(state, writer, tasks, {})
+        held = Held(state, writer, tasks, timers={}, assigning={})
         self._held[partition] = held
         tasks.spawn(self._replay_log(held), name=f"offsets-load-{partition}")
 

@@ -51,7 +51,7 @@ def expired_records(
 
 
 def read_by(group: ConsumerGroup, seen: SeenTopics) -> frozenset[str]:
-    return frozenset(name for m in group.members.values() for name in seen.names_of(m))
+    return frozenset(name for wanted in group.subscriptions for name in seen.names_of(wanted))
 
 
 def _read_topics(group: ClassicGroup | None) -> frozenset[str] | None:

@@ -80,15 +80,12 @@ class TransactionEnd:
     commit: bool
 
 
-def encode(
-    records: Sequence[LogRecord], *, timestamp_ms: int, producer: Producer | None = None
-) -> Buffer:
+def batch_of(records: Sequence[Record], producer: Producer | None = None) -> Buffer:
     """One record batch; base offset and leader epoch are set by the log."""
-    plain = [_to_record(r, timestamp_ms) for r in records]
     if producer is None:
-        return encode_batch(plain)
+        return encode_batch(records)
     return encode_batch(
-        plain, producer_id=producer.id, producer_epoch=producer.epoch, transactional=True
+        records, producer_id=producer.id, producer_epoch=producer.epoch, transactional=True
     )
 
 
@@ -120,7 +117,7 @@ def _ends(batch: Batch, producer: Producer) -> Iterator[TransactionEnd]:
             yield TransactionEnd(producer, kind is ControlType.COMMIT)
 
 
-def _to_record(record: LogRecord, timestamp_ms: int) -> Record:
+def encode(record: LogRecord, timestamp_ms: int) -> Record:
     key: bytes
     value: bytes | None = None
     if isinstance(record, OffsetRecord):

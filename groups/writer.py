@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from ..seam import Clock, TaskScope, frozen
 from ..wire import ErrorCode
-from .log_records import LogRecord, Producer, encode
+from ..wire.records import Record
+from .log_records import LogRecord, Producer, batch_of, encode
 from .store import Appended, OffsetStore
 
 MAX_WAITING_RECORDS = 20_000
@@ -15,6 +16,9 @@ MAX_WAITING_RECORDS = 20_000
 
 MAX_BATCH_RECORDS = 1_000
 """Keeps a batch well below `max.message.bytes` with Kafka's default metadata limit."""
+
+ENCODED_PER_TURN = 200
+"""A record takes some ten microseconds, and a large group's assignment has hundreds (RULES F1)."""
 
 OUTCOME_UNKNOWN = (
     ErrorCode.REQUEST_TIMED_OUT,
@@ -111,8 +115,13 @@ class PartitionWriter:
     ) -> Appended:
         if not records:
             return Appended(ErrorCode.NONE)
-        encoded = encode(records, timestamp_ms=self._clock.now_ms(), producer=producer)
-        return await self._store.append(self._partition, encoded, deadline)
+        timestamp_ms = self._clock.now_ms()
+        encoded: list[Record] = []
+        for record in records:
+            encoded.append(encode(record, timestamp_ms))
+            if len(encoded) % ENCODED_PER_TURN == 0:
+                await asyncio.sleep(0)
+        return await self._store.append(self._partition, batch_of(encoded, producer), deadline)
 
     def _take_batch(self) -> list[_Waiting]:
         taken: list[_Waiting] = []

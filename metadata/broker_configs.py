@@ -155,6 +155,13 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             check=at_least(1_024),
         ),
         Definition(
+            "group.consumer.assignment.interval.ms",
+            ConfigType.INT,
+            "1000",
+            "Least time between two assignments of a large consumer group.",
+            check=at_least(0),
+        ),
+        Definition(
             "group.consumer.assignors",
             ConfigType.LIST,
             "uniform,range",
@@ -167,6 +174,13 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "5000",
             "Heartbeat interval told to new-protocol consumers.",
             check=at_least(1),
+        ),
+        Definition(
+            "group.consumer.max.assignment.interval.ms",
+            ConfigType.INT,
+            "15000",
+            "Ceiling for a consumer group's own assignment interval.",
+            check=at_least(0),
         ),
         Definition(
             "group.consumer.max.heartbeat.interval.ms",
@@ -196,6 +210,13 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "Which live conversions between classic and new groups are allowed.",
             values=("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
             any_case=True,
+        ),
+        Definition(
+            "group.consumer.min.assignment.interval.ms",
+            ConfigType.INT,
+            "0",
+            "Floor for a consumer group's own assignment interval.",
+            check=at_least(0),
         ),
         Definition(
             "group.consumer.min.heartbeat.interval.ms",

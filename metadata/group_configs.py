@@ -21,11 +21,20 @@ from .config_definition import (
 from .image import ClusterImage
 from .topic_configs import BrokerSettings, effective
 
+ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 
 GROUP_CONFIGS: Mapping[str, Definition] = by_name(
     [
+        Definition(
+            ASSIGNMENT_INTERVAL,
+            ConfigType.INT,
+            "1000",
+            "Least time between two assignments of this group, when it is large.",
+            check=at_least(0),
+            synonyms=(("group.consumer.assignment.interval.ms", 1),),
+        ),
         Definition(
             HEARTBEAT_INTERVAL,
             ConfigType.INT,
@@ -78,6 +87,8 @@ def validate_group_configs(configs: Mapping[str, str], broker: BrokerSettings) -
         if definition is None:
             raise InvalidConfig(f"Unknown group config name: {name}")
         definition.validate(value)
+    if ASSIGNMENT_INTERVAL in configs:
+        _check_bounds(ASSIGNMENT_INTERVAL, configs, "assignment.interval.ms", broker)
     if HEARTBEAT_INTERVAL in configs:
         _check_bounds(HEARTBEAT_INTERVAL, configs, "heartbeat.interval.ms", broker)
     if SESSION_TIMEOUT in configs:

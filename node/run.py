@@ -565,6 +565,7 @@ def consumer_group_settings(config: NodeConfig) -> ConsumerGroupSettings:
     return ConsumerGroupSettings(
         heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
         session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
+        assignment_interval_ms=config.number("group.consumer.assignment.interval.ms"),
         max_size=config.number("group.consumer.max.size"),
         assignors=tuple(n.strip() for n in config.text("group.consumer.assignors").split(",")),
         upgrades=policy in ("upgrade", "bidirectional"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ...metadata.image import ClusterImage
 from ...wire import DecodeError, ErrorCode
 from ..classic_group import Join
+from .deadlines import Wait
 from .embedded import (
     CONSUMER_PROTOCOL,
     Subscription,
@@ -18,7 +19,7 @@ from .embedded import (
     subscription_version,
     write_assignment,
 )
-from .group import ConsumerGroup, Wait
+from .group import ConsumerGroup
 from .member import ClassicFace, ConsumerMember, MemberState
 from .records import ConsumerRecord
 from .refusal import Refused
@@ -53,7 +54,9 @@ def join(
         classic=ClassicFace(request.session_timeout_ms, request.protocols),
     )
     records = group.replace_static(replaced, before)
-    moved, more = group.advance(before, after, subscription.owned, seen, wall_ms=wall_ms)
+    moved, more = group.advance(
+        before, after, subscription.owned, seen, now_ms=now_ms, wall_ms=wall_ms
+    )
     group.expect(moved.member_id, Wait.JOIN, None)
     group.expect(moved.member_id, Wait.REVOKE, None)
     group.expect(moved.member_id, Wait.SESSION, now_ms + request.session_timeout_ms)

@@ -10,21 +10,26 @@ are replicated, and reads the group anew from its log when they may not be.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 from uuid import UUID
 
 from ...seam import frozen
 from ...wire import ErrorCode
-from .assignors import ASSIGNORS, Subscriber
+from .assigning import Assigning
+from .assignors import ASSIGNORS
+from .census import Census
+from .deadlines import Deadlines, Wait
 from .member import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
     ConsumerMember,
     MemberState,
+    Subscribed,
 )
-from .pace import next_interval_ms
+from .pace import assignment_wait_ms, next_interval_ms
 from .partition_sets import NOTHING, PartitionSet, common, pairs, united, without
 from .reconciliation import next_step
 from .records import (
@@ -51,17 +56,6 @@ class GroupPhase(Enum):
     RECONCILING = "Reconciling"
     """Members are on their way to the target."""
     STABLE = "Stable"
-
-
-class Wait(Enum):
-    """What a member must do in time, or it is fenced."""
-
-    SESSION = "heartbeat"
-    REVOKE = "give up partitions"
-    JOIN = "join again"
-    """Classic members only: told to, within the rebalance timeout."""
-    SYNC = "sync"
-    """Classic members only: after a join."""
 
 
 @frozen
@@ -99,9 +93,11 @@ class ConsumerGroup:
         """May change between two heartbeats."""
         self._static: dict[str, str] = {}
         """Instance id -> member id now holding its place."""
-        self._holders: dict[tuple[UUID, int], str] = {}
-        """Partition -> the member that holds it or has yet to give it up."""
-        self._deadlines: dict[tuple[str, Wait], int] = {}
+        self._census = Census()
+        """Of all `members`."""
+        self._holders: dict[UUID, dict[int, str]] = {}
+        """Partitions -> the member that holds it or has yet to give it up."""
+        self._deadlines = Deadlines()
         self._untaken: dict[str, PartitionSet] = {}
         """By member: what it has been told of and not yet reported. Its process may still be busy
         with the records before (librdkafka goes on to send heartbeats meanwhile), take these up
@@ -112,6 +108,9 @@ class ConsumerGroup:
         self._watched_epoch = 0
         self._epoch_since_ms = 0
         """When a heartbeat first met that epoch."""
+        self._assigning: Assigning | None = None
+        self._assigned_ms: int | None = None
+        """When this coordinator last assigned."""
         self._seen_topics: object = None
         """The image's topics when their hash was last compared."""
 
@@ -127,16 +126,16 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """What most members would like; the default when nobody says."""
-        votes: dict[str, int] = {}
-        for member in self.members.values():
-            if member.assignor is not None:
-                votes[member.assignor] = votes.get(member.assignor, 0) + 1
-        return max(votes, key=lambda name: votes[name], default=self.settings.assignors[0])
+        return self._census.assignor(default=self.settings.assignors[0])
+
+    @property
+    def subscriptions(self) -> Iterator[Subscribed]:
+        """What its members subscribed to; each once."""
+        return self._census.subscriptions
 
     @property
     def regexes(self) -> frozenset[str]:
-        return frozenset(member.regex for member in self.members.values() if member.regex)
+        return self._census.regexes
 
     # --- heartbeats ------------------------------------------------------------------------
 
@@ -169,7 +168,9 @@ class ConsumerGroup:
         self._note_taken(before, beat)
         # It has yet to hear of its epoch: it is told again, and takes no step it has not seen.
         waits = beat.epoch != before.epoch and beat.owned is None
-        moved, more = self.advance(before, after, beat.owned, seen, wall_ms=wall_ms, waits=waits)
+        moved, more = self.advance(
+            before, after, beat.owned, seen, now_ms=now_ms, wall_ms=wall_ms, waits=waits
+        )
         self._note_told(before, moved)
         self._watch_member(before, moved, now_ms)
         # Who is in the epoch before, or reports other partitions, has lost the answer that told it.
@@ -270,7 +271,7 @@ class ConsumerGroup:
     def replace_static(self, old_id: str | None, new: ConsumerMember) -> list[ConsumerRecord]:
         if old_id is None:
             return []
-        target = self.targets.pop(old_id, NOTHING)
+        target = self._forget_target(old_id, new.member_id)
         self._drop(old_id)
         self._put(new)
         self.targets[new.member_id] = target
@@ -288,6 +289,7 @@ class ConsumerGroup:
         owned: PartitionSet | None,
         seen: SeenTopics,
         *,
+        now_ms: int,
         wall_ms: int,
         waits: bool = False,
     ) -> tuple[ConsumerMember, list[ConsumerRecord]]:
@@ -298,12 +300,16 @@ class ConsumerGroup:
         if is_new or after != before:
             records.append(member_record(self.group_id, after))
         self._put(after)
-        other_topics = before.topics != after.topics or before.regex != after.regex
+        other_topics = before.subscription != after.subscription
         if self._begins_epoch(is_new or other_topics, seen):
             self.epoch += 1
             records.append(epoch_record(self.group_id, self.epoch, self.topics_hash))
-        if self.epoch > self.assignment_epoch:
-            records += self._assign(seen, wall_ms)
+        if other_topics and not is_new:
+            self._assigning = None  # its target there is of what it read before
+        # Nor is it let wait for that; and a classic member would join again and again.
+        at_once = (other_topics and not is_new) or after.classic is not None
+        if self.epoch > self.assignment_epoch and (at_once or self._may_assign(now_ms)):
+            records += self._begin_assignment(seen, now_ms=now_ms, wall_ms=wall_ms)
         moved = after
         if not waits:
             moved = next_step(
@@ -324,31 +330,65 @@ class ConsumerGroup:
         if not members_changed and seen.image.topics is self._seen_topics:
             return False
         self._seen_topics = seen.image.topics
-        topics_hash = seen.hash_of(self.members.values())
+        topics_hash = seen.hash_of(self.subscriptions)
         topics_changed = topics_hash != self.topics_hash
         self.topics_hash = topics_hash
         return members_changed or topics_changed
 
-    def _assign(self, seen: SeenTopics, wall_ms: int) -> list[ConsumerRecord]:
-        subscribers = {
-            name: Subscriber(member.instance_id, seen.ids_of(member), self.targets.get(name, {}))
-            for name, member in self.members.items()
-        }
-        counts = seen.counts(topic for found in subscribers.values() for topic in found.topics)
-        given = ASSIGNORS[self.assignor](subscribers, counts)
-        records = [
-            target_record(self.group_id, name, target)
-            for name, target in given.items()
-            if self.targets.get(name) != target
-        ]
-        self.targets = dict(given)
-        self.assignment_epoch = self.epoch
-        return [*records, target_epoch_record(self.group_id, self.epoch, wall_ms)]
+    # --- the target assignment -------------------------------------------------------------
+
+    def _may_assign(self, now_ms: int) -> bool:
+        """Those who come meanwhile share an assignment, and whoever beats next brings it about."""
+        wait_ms = assignment_wait_ms(
+            interval_ms=self.settings.assignment_interval_ms, members=len(self.members)
+        )
+        return self._assigned_ms is None or now_ms - self._assigned_ms >= wait_ms
+
+    def _begin_assignment(
+        self, seen: SeenTopics, *, now_ms: int, wall_ms: int
+    ) -> list[ConsumerRecord]:
+        """In a group that is not large it is in force at once."""
+        if self._assigning is not None:
+            return []
+        self._assigning = Assigning(
+            self.group_id,
+            self.epoch,
+            self.members,
+            self.targets,
+            seen,
+            ASSIGNORS[self.assignor],
+        )
+        records = self.assign_on(now_ms=now_ms, wall_ms=wall_ms)
+        while self.is_assigning and self.assignment_epoch == JOINING_EPOCH:
+            # Nobody is in a group without having left that epoch.
+            records = self.assign_on(now_ms=now_ms, wall_ms=wall_ms)
+        return records
+
+    @property
+    def is_assigning(self) -> bool:
+        """`assign_on` must be called, in one of the next turns of the loop."""
+        return self._assigning is not None
+
+    def assign_on(self, *, now_ms: int, wall_ms: int) -> list[ConsumerRecord]:
+        """One slice of the assignment under way; with the last one it is in force."""
+        if self._assigning is None or (dealt := self._assigning.go_on()) is None:
+            return []
+        # Who joined since it began has nothing yet.
+        self.targets = {**self.targets, **dealt.targets}
+        self.assignment_epoch, self._assigning = self._assigning.epoch, None
+        self._assigned_ms = now_ms
+        epoch = target_epoch_record(self.group_id, self.assignment_epoch, wall_ms)
+        return [*dealt.records.values(), epoch]
+
+    def _forget_target(self, member_id: str, successor: str | None = None) -> PartitionSet:
+        if self._assigning is not None:
+            self._assigning.gone(member_id, successor)
+        return self.targets.pop(member_id, NOTHING)
 
     def released(self, member: ConsumerMember) -> bool:
         """Is what the member waits for free?"""
         missing = without(self.targets.get(member.member_id, NOTHING), member.assigned)
-        return all(pair not in self._holders for pair in pairs(missing))
+        return all(self._holder(pair) is None for pair in pairs(missing))
 
     # --- leaving ---------------------------------------------------------------------------
 
@@ -359,7 +399,7 @@ class ConsumerGroup:
             return self.remove(member_id)
         gone = replace(member, epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING)
         self._put(gone)
-        self._deadlines.pop((member_id, Wait.REVOKE), None)
+        self._deadlines.drop((member_id, Wait.REVOKE))
         return [current_record(self.group_id, gone)]
 
     def known(self, member_id: str, instance_id: str | None) -> ConsumerMember:
@@ -371,7 +411,7 @@ class ConsumerGroup:
     def remove(self, member_id: str) -> list[ConsumerRecord]:
         """The member left or was fenced: its partitions are free, and a new epoch begins."""
         self._drop(member_id)
-        self.targets.pop(member_id, None)
+        self._forget_target(member_id)
         self.epoch += 1
         return [
             *member_tombstones(self.group_id, member_id),
@@ -380,35 +420,66 @@ class ConsumerGroup:
 
     def _put(self, member: ConsumerMember) -> None:
         old = self.members.get(member.member_id)
-        if old is not None:
-            for pair in (*pairs(old.assigned), *pairs(old.revoking)):
-                if self._holders.get(pair) == old.member_id:
-                    del self._holders[pair]
         self.members[member.member_id] = member
-        for pair in (*pairs(member.assigned), *pairs(member.revoking)):
-            self._holders[pair] = member.member_id
+        if (
+            old is None
+            or old.subscription != member.subscription
+            or old.assignor != member.assignor
+        ):
+            if old is not None:
+                self._census.leave(old)
+            self._census.enter(member)
+        if (
+            old is None
+            or old.assigned is not member.assigned
+            or old.revoking is not member.revoking
+        ):
+            if old is not None:
+                self._release(old)
+            self._hold(member)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
 
+    def _hold(self, member: ConsumerMember) -> None:
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, numbers in partitions.items():
+                holders = self._holders.setdefault(topic_id, {})
+                holders.update(dict.fromkeys(numbers, member.member_id))
+
+    def _release(self, member: ConsumerMember) -> None:
+        """What nobody took over meanwhile."""
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, numbers in partitions.items():
+                holders = self._holders.get(topic_id, {})
+                for number in numbers:
+                    if holders.get(number) == member.member_id:
+                        del holders[number]
+                if not holders:
+                    self._holders.pop(topic_id, None)
+
+    def _holder(self, pair: tuple[UUID, int]) -> str | None:
+        topic_id, number = pair
+        return self._holders.get(topic_id, {}).get(number)
+
     def _drop(self, member_id: str) -> None:
-        member = self.members[member_id]
-        self._put(replace(member, assigned=NOTHING, revoking=NOTHING))
-        del self.members[member_id]
+        member = self.members.pop(member_id)
+        self._census.leave(member)
+        self._release(member)
         self._untaken.pop(member_id, None)
         self._told_here.pop(member_id, None)
         if self._static.get(member.instance_id or "") == member_id:
             del self._static[member.instance_id or ""]
         for wait in Wait:
-            self._deadlines.pop((member_id, wait), None)
+            self._deadlines.drop((member_id, wait))
 
     # --- time ------------------------------------------------------------------------------
 
     def expect(self, member_id: str, wait: Wait, deadline_ms: int | None) -> None:
         """Fence the member at that time; None: no longer."""
         if deadline_ms is None:
-            self._deadlines.pop((member_id, wait), None)
+            self._deadlines.drop((member_id, wait))
         else:
-            self._deadlines[member_id, wait] = deadline_ms
+            self._deadlines.set((member_id, wait), deadline_ms)
 
     def expects(self, member_id: str, wait: Wait) -> bool:
         return (member_id, wait) in self._deadlines
@@ -438,12 +509,11 @@ class ConsumerGroup:
         )
 
     def next_deadline_ms(self) -> int | None:
-        return min(self._deadlines.values(), default=None)
+        return self._deadlines.next_ms()
 
     def overdue(self, now_ms: int) -> list[str]:
         """Members that let a deadline pass; the coordinator removes them one by one."""
-        late = [name for (name, _), due_ms in self._deadlines.items() if due_ms <= now_ms]
-        return list(dict.fromkeys(late))
+        return self._deadlines.overdue(now_ms)
 
     # --- from and to the log ---------------------------------------------------------------
 
@@ -503,7 +573,7 @@ class ConsumerGroup:
 
         Member epochs do not tell, for one that gave something up keeps its epoch or gets a newer.
         """
-        return self._holders.get(pair, member_id) != member_id
+        return self._holder(pair) not in (None, member_id)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         """OffsetFetch from version 9 may name a member: then its epoch must be the current one."""

@@ -8,6 +8,9 @@ from enum import IntEnum
 from ...seam import frozen
 from .partition_sets import PartitionSet, nothing
 
+Subscribed = tuple[tuple[str, ...], str]
+"""(topics by name, pattern)."""
+
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1
 STATIC_LEAVING_EPOCH = -2
@@ -54,6 +57,10 @@ class ConsumerMember:
     assigned: PartitionSet = field(default_factory=nothing)
     revoking: PartitionSet = field(default_factory=nothing)
     """To be given up before the next epoch; still its own until it no longer reports them."""
+
+    @property
+    def subscription(self) -> Subscribed:
+        return self.topics, self.regex
 
     def reconciled(self, assignment_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch

@@ -30,3 +30,13 @@ def next_interval_ms(
     if on_its_way or epoch_age_ms < YOUNG_MS:
         return min(usual_ms, max(SOON_MS, members * SOON_MS_PER_MEMBER))
     return min(usual_ms, max(SOON_MS, fenced_in_ms + AFTER_DEADLINE_MS))
+
+
+def assignment_wait_ms(*, interval_ms: int, members: int) -> int:
+    """
+    Least time between two assignments of a group, within which joins share one (KIP-1263).
+
+    `interval_ms`: the group's setting, a ceiling here. An assignment costs as much as the group is
+    large, and its members come no faster than this to hear of it; two members need not wait.
+    """
+    return min(interval_ms, members * SOON_MS_PER_MEMBER)

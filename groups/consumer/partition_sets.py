@@ -1,8 +1,11 @@
-"""Sets of partitions by topic id, as values: sorted, without empty topics, in topic id order."""
+"""Sets of partitions by topic id, as values: sorted, without empty topics, in topic id order.
+
+A topic id's hash is computed in Python each time, so these look topics up, and not every partition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from uuid import UUID
 
@@ -18,26 +21,60 @@ def nothing() -> PartitionSet:
 
 def partition_set(partitions: Iterable[tuple[UUID, int]]) -> PartitionSet:
     by_topic: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(set(partitions), key=lambda pair: (pair[0].int, pair[1])):
-        by_topic.setdefault(topic_id, []).append(partition)
-    return {topic_id: tuple(numbers) for topic_id, numbers in by_topic.items()}
+    topic: UUID | None = None
+    numbers: list[int] = []
+    for topic_id, number in partitions:
+        if topic_id is not topic:
+            topic, numbers = topic_id, by_topic.setdefault(topic_id, [])
+        numbers.append(number)
+    return in_order([(found, tuple(sorted(set(numbers)))) for found, numbers in by_topic.items()])
+
+
+def in_order(topics: Collection[tuple[UUID, tuple[int, ...]]]) -> PartitionSet:
+    """Of topics that are named once, each with sorted partitions."""
+    if len(topics) < 2:
+        return dict(topics)
+    return dict(sorted(topics, key=lambda topic: topic[0].int))
 
 
 def pairs(partitions: PartitionSet) -> list[tuple[UUID, int]]:
     return [(topic_id, number) for topic_id, numbers in partitions.items() for number in numbers]
 
 
-def holds(partitions: PartitionSet, pair: tuple[UUID, int]) -> bool:
-    return pair[1] in partitions.get(pair[0], ())
+def size(partitions: PartitionSet) -> int:
+    return sum(map(len, partitions.values()))
 
 
 def common(one: PartitionSet, other: PartitionSet) -> PartitionSet:
-    return partition_set(pair for pair in pairs(one) if holds(other, pair))
+    shared: dict[UUID, tuple[int, ...]] = {}
+    for topic_id, numbers in one.items():
+        others = other.get(topic_id, ())
+        kept = numbers if numbers == others else _filtered(numbers, others, wanted=True)
+        if kept:
+            shared[topic_id] = kept
+    return shared
 
 
 def without(one: PartitionSet, other: PartitionSet) -> PartitionSet:
-    return partition_set(pair for pair in pairs(one) if not holds(other, pair))
+    left: dict[UUID, tuple[int, ...]] = {}
+    for topic_id, numbers in one.items():
+        others = other.get(topic_id, ())
+        kept = () if numbers == others else _filtered(numbers, others, wanted=False)
+        if kept:
+            left[topic_id] = kept
+    return left
+
+
+def _filtered(
+    numbers: tuple[int, ...], others: tuple[int, ...], *, wanted: bool
+) -> tuple[int, ...]:
+    known = frozenset(others)
+    return tuple(number for number in numbers if (number in known) is wanted)
 
 
 def united(one: PartitionSet, other: PartitionSet) -> PartitionSet:
+    if not other:
+        return one
+    if not one:
+        return other
     return partition_set([*pairs(one), *pairs(other)])

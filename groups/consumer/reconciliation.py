@@ -7,7 +7,16 @@ from dataclasses import replace
 from uuid import UUID
 
 from .member import ConsumerMember, MemberState
-from .partition_sets import NOTHING, PartitionSet, common, pairs, partition_set, united, without
+from .partition_sets import (
+    NOTHING,
+    PartitionSet,
+    common,
+    pairs,
+    partition_set,
+    size,
+    united,
+    without,
+)
 
 HeldByOther = Callable[[tuple[UUID, int]], bool]
 
@@ -57,7 +66,7 @@ def _towards(
         return _at(member, epoch_while_revoking, MemberState.UNREVOKED_PARTITIONS, kept, to_revoke)
     missing = pairs(without(target, kept))
     free = partition_set(pair for pair in missing if not held_by_other(pair))
-    complete = len(pairs(free)) == len(missing)
+    complete = size(free) == len(missing)
     state = MemberState.STABLE if complete else MemberState.UNRELEASED_PARTITIONS
     return _at(member, target_epoch, state, united(kept, free), NOTHING)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...metadata.group_configs import GROUP_CONFIGS, HEARTBEAT_INTERVAL, SESSION_TIMEOUT
+from ...metadata.group_configs import (
+    ASSIGNMENT_INTERVAL,
+    GROUP_CONFIGS,
+    HEARTBEAT_INTERVAL,
+    SESSION_TIMEOUT,
+)
 from ...seam import frozen
 
 
@@ -14,6 +19,8 @@ class ConsumerGroupSettings:
     heartbeat_interval_ms: int = 5_000
     """Told to members; the coordinator itself judges by the session."""
     session_timeout_ms: int = 45_000
+    assignment_interval_ms: int = 1_000
+    """Least time between two assignments of a large group; small ones wait less (`pace.py`)."""
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
     """On offer; the first is the default."""
@@ -34,4 +41,5 @@ class ConsumerGroupSettings:
             self,
             heartbeat_interval_ms=number(HEARTBEAT_INTERVAL, self.heartbeat_interval_ms),
             session_timeout_ms=number(SESSION_TIMEOUT, self.session_timeout_ms),
+            assignment_interval_ms=number(ASSIGNMENT_INTERVAL, self.assignment_interval_ms),
         )

@@ -7,6 +7,7 @@ been told to give up, and report it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from unittest import mock
 from uuid import UUID
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from logboat.groups.consumer import slices
 from logboat.groups.consumer.group import Beat, ConsumerGroup, GroupPhase
 from logboat.groups.consumer.member import MemberState
 from logboat.groups.consumer.partition_sets import NOTHING, PartitionSet, pairs
@@ -25,7 +27,7 @@ from logboat.groups.consumer.settings import ConsumerGroupSettings
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
 from logboat.wire import ErrorCode
 
-SETTINGS = ConsumerGroupSettings(session_timeout_ms=1_000)
+SETTINGS = ConsumerGroupSettings(session_timeout_ms=1_000, assignment_interval_ms=0)
 REBALANCE_MS = 500
 
 
@@ -95,8 +97,11 @@ class Client:
 class Coordinator:
     """The group, its log, and a clock."""
 
-    def __init__(self, view: SeenTopics) -> None:
-        self.group = ConsumerGroup("g", SETTINGS)
+    def __init__(self, view: SeenTopics, settings: ConsumerGroupSettings = SETTINGS) -> None:
+        self.group = ConsumerGroup("g", settings)
+        self.settings = settings
+        self.assigns_by_itself = True
+        """As if there were no heartbeat between two slices of an assignment."""
         self.log: list[ConsumerRecord] = []
         self._follower: dict[str, ConsumerGroup] = {}
         self._followed = 0
@@ -108,6 +113,8 @@ class Coordinator:
             client.beat(), self.view, now_ms=self.now_ms, wall_ms=self.now_ms
         )
         self.log += records
+        while self.assigns_by_itself and self.group.is_assigning:
+            self.assign_on()
         if answer_lost:
             client.lost_answer()
             return
@@ -117,6 +124,9 @@ class Coordinator:
         if not busy or assignment == NOTHING:
             client.take_up()
 
+    def assign_on(self) -> None:
+        self.log += self.group.assign_on(now_ms=self.now_ms, wall_ms=self.now_ms)
+
     def settle(self, *clients: Client) -> None:
         for _ in range(4):
             for client in clients:
@@ -125,16 +135,16 @@ class Coordinator:
     def replayed(self) -> ConsumerGroup:
         """By whoever reads the log while it grows."""
         for record in self.log[self._followed :]:
-            replay(self._follower, decode(*encode(record)), SETTINGS)
+            replay(self._follower, decode(*encode(record)), self.settings)
         self._followed = len(self.log)
-        return self._follower.get("g", ConsumerGroup("g", SETTINGS))
+        return self._follower.get("g", ConsumerGroup("g", self.settings))
 
     def successor(self) -> ConsumerGroup:
         """Has read the log from its beginning."""
         groups: dict[str, ConsumerGroup] = {}
         for record in self.log:
-            replay(groups, decode(*encode(record)), SETTINGS)
-        return groups.get("g", ConsumerGroup("g", SETTINGS))
+            replay(groups, decode(*encode(record)), self.settings)
+        return groups.get("g", ConsumerGroup("g", self.settings))
 
 
 def owned(*clients: Client) -> list[tuple[str, int]]:
@@ -387,9 +397,9 @@ def test_only_a_member_in_its_epoch_commits(
 class Groups(RuleBasedStateMachine):
     """Clients come, go, fall silent and lose answers; coordinators come and go; topics grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: ConsumerGroupSettings = SETTINGS) -> None:
         super().__init__()
-        self.coordinator = Coordinator(seen(t=3, u=2))
+        self.coordinator = Coordinator(seen(t=3, u=2), settings)
         self.clients: dict[str, Client] = {}
         self.made = 0
         self.sizes = {"t": 3, "u": 2}
@@ -476,12 +486,14 @@ class Groups(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Left alone, the group gives every partition that anybody reads to somebody."""
+        self.coordinator.assigns_by_itself = True
         for client in self.clients.values():
             client.says_all = not client.terse
         clients = self.clients.values()
         for _ in range(6):
             for name in sorted(self.clients):
                 self.beat(name, lost=False)
+            self.coordinator.now_ms += self.coordinator.settings.assignment_interval_ms
         read = {topic for client in clients for topic in client.topics}
         assert len(owned(*clients)) == sum(self.sizes[topic] for topic in read)
         if self.clients:
@@ -489,4 +501,54 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestGroups.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+
+
+class SlowlyAssignedGroups(Groups):
+    """As those of hundreds of members: joins share an assignment, heartbeats come between its
+    slices, members leave, return and change their minds meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(replace(SETTINGS, assignment_interval_ms=5))
+        self.coordinator.assigns_by_itself = False
+        self._smallest_slices = mock.patch.object(slices, "UNITS_PER_SLICE", 1)
+        self._smallest_slices.start()
+
+    @rule(ms=st.integers(1, 10))
+    def time_passes(self, ms: int) -> None:
+        self.coordinator.now_ms += ms
+
+    @rule()
+    def a_slice(self) -> None:
+        self.coordinator.assign_on()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data(), topics=st.sampled_from([("t",), ("u",), ("t", "u")]))
+    def subscribe(self, data: st.DataObject, topics: tuple[str, ...]) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        self.clients[name].topics, self.clients[name].says_all = topics, True
+        self.beat(name, lost=False)
+
+    @precondition(lambda self: any(c.instance_id for c in self.clients.values()))
+    @rule(data=st.data())
+    def restart(self, data: st.DataObject) -> None:
+        """A static member's process stops, and its successor comes at once."""
+        static = [name for name in sorted(self.clients) if self.clients[name].instance_id]
+        old = self.clients.pop(data.draw(st.sampled_from(static)))
+        group = self.coordinator.group
+        if old.member_id in group.members:
+            self.coordinator.log += group.leave(old.member_id, old.instance_id, -2)
+        self.made += 1
+        name = f"m{self.made}"
+        self.clients[name] = Client(name, old.topics, old.instance_id, terse=old.terse)
+        self.beat(name, lost=False)
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self._smallest_slices.stop()
+
+
+TestSlowlyAssignedGroups = SlowlyAssignedGroups.TestCase
+TestSlowlyAssignedGroups.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)

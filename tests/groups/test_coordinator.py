@@ -9,7 +9,14 @@ from uuid import UUID
 
 import pytest
 
-from logboat.groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator, GroupSettings
+from logboat.groups import (
+    OFFSETS_TOPIC,
+    ClientContext,
+    ConsumerGroupSettings,
+    GroupCoordinator,
+    GroupSettings,
+)
+from logboat.groups.consumer import slices
 from logboat.groups.store import partition_for
 from logboat.metadata.group_configs import key_of_group
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
@@ -55,6 +62,11 @@ def fail(error: BaseException) -> None:
     raise error
 
 
+AT_ONCE = GroupSettings(
+    initial_rebalance_delay_ms=0, consumer=ConsumerGroupSettings(assignment_interval_ms=0)
+)
+
+
 def coordinator_on(
     store: MemoryStore, *, leader: int = 1, settings: GroupSettings | None = None
 ) -> GroupCoordinator:
@@ -64,7 +76,7 @@ def coordinator_on(
         node_id=1,
         store=store,
         image=lambda: cluster,
-        settings=settings or GroupSettings(initial_rebalance_delay_ms=0),
+        settings=settings or AT_ONCE,
         clock=ManualClock(),
         rng=Random(1),
         on_fatal=fail,
@@ -411,15 +423,59 @@ async def test_a_group_may_have_settings_of_its_own_and_they_hold_at_its_next_he
     await beat(coordinator, "a", 0)
     group = coordinator._held[0].state.consumer_groups["g"]
     assert group.settings.session_timeout_ms == 45_000
-    own = {"consumer.session.timeout.ms": "46000", "consumer.heartbeat.interval.ms": "6000"}
+    own = {
+        "consumer.session.timeout.ms": "46000",
+        "consumer.heartbeat.interval.ms": "6000",
+        "consumer.assignment.interval.ms": "7",
+    }
     cluster = replace(cluster, configs={key_of_group("g"): own, key_of_group("other"): {}})
     await beat(coordinator, "a", 0)
     assert group.settings.session_timeout_ms == 46_000
     assert group.settings.heartbeat_interval_ms == 6_000
+    assert group.settings.assignment_interval_ms == 7
     due_ms = group.next_deadline_ms()
     assert due_ms is not None
     assert due_ms - asyncio.get_running_loop().time() * 1000 > 45_000
     await coordinator.stop()
+
+
+async def test_an_assignment_goes_on_between_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of hundreds of members takes several turns of the loop (RULES F1)."""
+    store = MemoryStore()
+    coordinator = await leading(store)
+    await beat(coordinator, "a", 0)
+    monkeypatch.setattr(slices, "UNITS_PER_SLICE", 1)
+    await beat(coordinator, "b", 0)
+    held = coordinator._held[0]
+    group = held.state.consumer_groups["g"]
+    while group.is_assigning:
+        assert held.assigning == {"g": group}
+        await asyncio.sleep(0)
+    assert group.assignment_epoch == group.epoch == 2
+    await beat(coordinator, "a", 1)
+    assert held.assigning == {}
+    successor = await leading(store, epoch=1)
+    assert successor._held[0].state.consumer_groups["g"].targets == group.targets
+    await coordinator.stop()
+    await successor.stop()
+
+
+async def test_nobody_goes_on_with_the_assignment_of_a_group_that_moved_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    coordinator = await leading(store)
+    await beat(coordinator, "a", 0)
+    monkeypatch.setattr(slices, "UNITS_PER_SLICE", 1)
+    joining = asyncio.create_task(beat(coordinator, "b", 0))
+    await asyncio.sleep(0)
+    group = coordinator._held[0].state.consumer_groups["g"]
+    assert group.is_assigning
+    coordinator.on_leadership(0, False, 1)
+    await joining
+    await coordinator.stop()
+    assert group.is_assigning
+    assert group.assignment_epoch == 1
 
 
 async def test_a_consumer_group_whose_record_failed_is_what_its_log_says() -> None:

@@ -13,6 +13,7 @@ from logboat.groups.log_records import (
     GroupRecord,
     LogRecord,
     OffsetRecord,
+    batch_of,
     decode,
     encode,
     group_value,
@@ -59,7 +60,7 @@ def group_record(
 
 def partition_with(*records: LogRecord) -> OffsetsPartition:
     state = OffsetsPartition(0, 0, GroupSettings(), loaded=True)
-    for record in decode(encode(records, timestamp_ms=0)):
+    for record in decode(batch_of([encode(record, 0) for record in records])):
         state.replay(record, 0)
     return state
 

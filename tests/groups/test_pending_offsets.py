@@ -16,6 +16,7 @@ from logboat.groups.log_records import (
     OffsetRecord,
     Producer,
     TransactionEnd,
+    batch_of,
     decode,
     encode,
 )
@@ -44,7 +45,7 @@ def record(offset: int, partition: int = 0) -> OffsetRecord:
 
 
 def pending(offset: int, producer: Producer = ONE) -> Buffer:
-    return encode([record(offset)], timestamp_ms=0, producer=producer)
+    return batch_of([encode(record(offset), 0)], producer)
 
 
 def marker(*, commit: bool, producer: Producer = ONE) -> Buffer:
@@ -70,7 +71,7 @@ async def test_a_pending_offset_is_the_position_only_when_it_is_committed(
     commits: bool, expected: int
 ) -> None:
     store = MemoryStore()
-    store.write(encode([record(10)], timestamp_ms=0))
+    store.write(batch_of([encode(record(10), 0)]))
     store.write(pending(20))
     assert await position_of(store) == 10
     store.write(marker(commit=commits))
@@ -126,7 +127,7 @@ def test_p35_expiry_leaves_partitions_with_pending_offsets_alone() -> None:
 
 async def test_who_wants_a_stable_offset_is_told_to_wait_while_a_transaction_is_open() -> None:
     store = MemoryStore()
-    store.write(encode([record(10)], timestamp_ms=0))
+    store.write(batch_of([encode(record(10), 0)]))
     store.write(pending(20))
     coordinator = await leading(store)
     topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[0])

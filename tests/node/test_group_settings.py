@@ -30,6 +30,7 @@ from tests.node.wire_client import WireClient
 
 GROUP, TOPIC, BROKER, CLIENT_METRICS = 32, 2, 4, 16
 INTERVAL, SESSION = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
+ASSIGNMENTS = "consumer.assignment.interval.ms"
 Described = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
 
 
@@ -80,7 +81,12 @@ async def test_what_a_group_does_not_set_is_as_the_broker_says(client: WireClien
 
 
 async def test_what_is_out_of_bounds_is_refused(client: WireClient) -> None:
-    for name, value in ((SESSION, "999"), (SESSION, "60001"), (INTERVAL, "99")):
+    for name, value in (
+        (SESSION, "999"),
+        (SESSION, "60001"),
+        (INTERVAL, "99"),
+        (ASSIGNMENTS, "15001"),
+    ):
         assert await alter(client, name, value) == ErrorCode.INVALID_CONFIG
     assert await alter(client, SESSION, "200") == ErrorCode.INVALID_CONFIG
     assert await alter(client, SESSION, "2000", group="") == ErrorCode.INVALID_REQUEST
