@@ -48,28 +48,40 @@ def test_a_partition_goes_from_one_to_the_next() -> None:
     assert verdict.complaints == {}
 
 
-def test_two_owners_at_a_time_are_seen() -> None:
-    verdict = judge([taken(1, "a", 0), taken(3, "b", 0, generation=2)])
+@pytest.mark.parametrize("gone", [given_up(2, "a", 0), lost(2, "a", 0), dead(2, "a")])
+def test_who_gave_it_up_lost_it_or_died_owns_it_no_longer(gone: Event) -> None:
+    handed_on = [taken(1, "a", 0), gone, taken(3, "b", 0, generation=2)]
+    alive = [processed(4, "a"), committed(5, "a", 0)]
+    assert judge([*handed_on, *alive]).complaints == {}
+
+
+TWO_OWNERS = [taken(1, "a", 0), taken(3, "b", 0, generation=2)]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [processed(4, "a", 0), committed(5, "a", 1)],
+        [given_up(4, "a", 0), taken(5, "a", 1, generation=3)],
+    ],
+)
+def test_two_owners_at_a_time_are_seen_where_the_group_knew_both(later: list[Event]) -> None:
+    verdict = judge([*TWO_OWNERS, *later])
     assert verdict.clashes == {("a", 0): "b"}
     assert verdict.complaints == {"two owners at a time": {("a", 0): "b"}}
 
 
-@pytest.mark.parametrize("gone", [given_up(2, "a", 0), lost(2, "a", 0), dead(2, "a")])
-def test_who_gave_it_up_lost_it_or_died_owns_it_no_longer(gone: Event) -> None:
-    assert judge([taken(1, "a", 0), gone, taken(3, "b", 0, generation=2)]).complaints == {}
-
-
-@pytest.mark.parametrize("late", [lost(4, "a", 0), taken(4, "a", 1, generation=3, id="another")])
-def test_who_was_thrown_out_learns_so_later(late: Event) -> None:
-    assert judge([taken(1, "a", 0), taken(3, "b", 0, generation=2), late]).complaints == {}
-
-
 @pytest.mark.parametrize(
-    "late", [given_up(4, "a", 0), dead(4, "a"), taken(4, "a", 1, generation=3)]
+    "later",
+    [
+        [lost(4, "a", 0), taken(5, "a", 1, generation=3)],
+        [given_up(4, "a", 0), taken(5, "a", 1, generation=3, id="another")],
+        [processed(4, "a", 0), dead(5, "a")],
+        [committed(4, "a", 1)],  # It was asked for before.
+    ],
 )
-def test_who_was_not_thrown_out_has_no_excuse(late: Event) -> None:
-    verdict = judge([taken(1, "a", 0), taken(3, "b", 0, generation=2), late])
-    assert verdict.clashes == {("a", 0): "b"}
+def test_who_was_thrown_out_may_learn_so_later(later: list[Event]) -> None:
+    assert judge([*TWO_OWNERS, *later]).complaints == {}
 
 
 def test_two_owners_in_one_generation_are_seen_even_one_after_the_other() -> None:

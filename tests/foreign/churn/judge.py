@@ -65,7 +65,8 @@ class Event:
 @dataclass
 class Verdict:
     clashes: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(who owned it, partition) -> who owned it at the same time."""
+    """(who owned it, partition) -> who owned it at the same time. Both were members of the group
+    then: the first was taken for one later, under the same id."""
     shared: list[str] = field(default_factory=list)
     """Partitions that had two owners in one generation, or records that two processed in one."""
     strays: list[str] = field(default_factory=list)
@@ -108,6 +109,8 @@ class _Member:
     owned: set[int] = field(default_factory=set)
     begins: dict[int, int] = field(default_factory=dict)
     """Partitions taken and not read yet -> what was committed then."""
+    worked_under_suspicion: list[tuple[str, int]] = field(default_factory=list)
+    """What it was suspected of when it processed the records that it commits next."""
 
 
 class _Judgement:
@@ -121,6 +124,8 @@ class _Judgement:
         self._processor_in: dict[tuple[int, Position], str] = {}
         self._orphaned: dict[int, float] = {}
         """Partition -> when its owner died."""
+        self._suspicions: dict[tuple[str, int], str] = {}
+        """As clashes, but for whom it is open whether he was thrown out and has not heard of it."""
 
     def on(self, event: Event) -> None:
         member = self._members.setdefault(event.name, _Member())
@@ -130,24 +135,25 @@ class _Judgement:
             case What.GIVEN_UP:
                 self._part(member, event.name, event.partitions)
             case What.LOST:
-                self._forgive(event.name, event.partitions)
+                self._drop_suspicions(event.name)
                 self._part(member, event.name, event.partitions)
             case What.PROCESSED:
                 self._on_processed(member, event)
             case What.COMMITTED:
-                for partition, offset in event.positions:
-                    known = self._committed.get(partition, 0)
-                    self._committed[partition] = max(known, offset)
+                self._on_committed(member, event)
             case What.DEAD:
+                self._drop_suspicions(event.name)
                 self._orphaned |= dict.fromkeys(member.owned, event.seconds)
                 self._part(member, event.name, tuple(member.owned))
             case What.FAILED:
                 self.verdict.failures.append(f"{event.name}: {event.member_id}")
 
     def _on_taken(self, member: _Member, event: Event) -> None:
-        if event.member_id != member.member_id:
+        if event.member_id == member.member_id:
+            self._confirm(self._suspected(event.name))
+        else:
             # Under another id it is new to the group: it had been thrown out.
-            self._forgive(event.name, tuple(partition for _, partition in self.verdict.clashes))
+            self._drop_suspicions(event.name)
         member.member_id, member.generation = event.member_id, event.generation
         for partition in event.partitions:
             if partition not in member.owned:
@@ -157,7 +163,7 @@ class _Judgement:
                 self.verdict.takeovers.append(event.seconds - since)
             owner = self._owners.get(partition, event.name)
             if owner != event.name:
-                self.verdict.clashes[owner, partition] = event.name
+                self._suspicions[owner, partition] = event.name
             self._owners[partition] = event.name
         if event.generation >= 0:
             for partition in member.owned:
@@ -170,6 +176,7 @@ class _Judgement:
 
     def _on_processed(self, member: _Member, event: Event) -> None:
         ends = self.verdict.ends
+        member.worked_under_suspicion = self._suspected(event.name)
         for position in event.positions:
             partition, offset = position
             what = f"{partition}:{offset} by {event.name} in {member.generation}"
@@ -187,6 +194,12 @@ class _Judgement:
                 self.verdict.skipped.append(f"{what}, after {ends.get(partition, 0)}")
             ends[partition] = max(ends.get(partition, 0), offset + 1)
 
+    def _on_committed(self, member: _Member, event: Event) -> None:
+        # The coordinator refuses whom it has thrown out.
+        self._confirm(member.worked_under_suspicion)
+        for partition, offset in event.positions:
+            self._committed[partition] = max(self._committed.get(partition, 0), offset)
+
     def _part(self, member: _Member, name: str, partitions: tuple[int, ...]) -> None:
         for partition in partitions:
             member.owned.discard(partition)
@@ -194,6 +207,14 @@ class _Judgement:
             if self._owners.get(partition) == name:
                 del self._owners[partition]
 
-    def _forgive(self, name: str, partitions: tuple[int, ...]) -> None:
-        for partition in partitions:
-            self.verdict.clashes.pop((name, partition), None)
+    def _suspected(self, name: str) -> list[tuple[str, int]]:
+        return [each for each in self._suspicions if each[0] == name]
+
+    def _confirm(self, suspicions: list[tuple[str, int]]) -> None:
+        for each in suspicions:
+            if (other := self._suspicions.pop(each, None)) is not None:
+                self.verdict.clashes[each] = other
+
+    def _drop_suspicions(self, name: str) -> None:
+        for each in self._suspected(name):
+            del self._suspicions[each]

@@ -25,7 +25,8 @@ class Member {
     this.owned = new Set()
     this.leaves = false
     const brokers = bootstrap.split(',')
-    const retry = { initialRetryTime: 100, maxRetryTime: 500, retries: 60 }
+    // It looks for a new coordinator only when it has given up with the old one.
+    const retry = { initialRetryTime: 100, maxRetryTime: 500, retries: 5 }
     const kafka = new Kafka({ clientId: name, brokers, logLevel: logLevel.NOTHING, retry })
     const assigner = tools => Object.assign(RoundRobin(tools), { name: assignor, member: this })
     this.consumer = kafka.consumer({
@@ -78,7 +79,7 @@ class Member {
     try {
       await this.started
       this.leaves = true
-      this.gaveUp(false)
+      this.owned = new Set()
       await this.consumer.disconnect()
       this.say('dead')
     } catch (error) {

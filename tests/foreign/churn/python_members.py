@@ -278,7 +278,6 @@ async def aiokafka(place: Place, voice: Voice, leaves: asyncio.Event) -> None:
             except KafkaError:
                 continue
             voice.committed(positions)
-    voice.given_up(consumer.assignment())
     await consumer.stop()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from itertools import cycle
 
 from tests.foreign.churn.casts import Cast, Kind
@@ -26,11 +27,16 @@ class MemberProcess:
     def __init__(self, command: list[str], tell: Callable[[Event], None]) -> None:
         self._tell = tell
         self._there: set[str] = set()
+        self._owns_something = False
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
+
+    @property
+    def owns_something(self) -> bool:
+        return self._owns_something
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -39,6 +45,8 @@ class MemberProcess:
                 event = Event.of(line)
                 if event.what in (What.DEAD, What.FAILED):
                     self._there.discard(event.name)
+                if event.what is What.TAKEN:
+                    self._owns_something = bool(event.partitions)
                 self._tell(event)
 
     def add(self, name: str) -> None:
@@ -86,17 +94,21 @@ class MemberProcess:
             stream.close()
 
 
+class Guests(Enum):
+    EXPECTED = auto()
+    HERE = auto()
+    GONE = auto()
+
+
 class Troupe:
     """All members of a group and all that they said. Pure chance decides who comes and goes."""
 
-    def __init__(
-        self, cast: Cast, launch: Callable[[Kind], list[str]], dice: random.Random
-    ) -> None:
+    def __init__(self, cast: Cast, commands: dict[Kind, list[str]], dice: random.Random) -> None:
         self.events: list[Event] = []
         self.joined = self.killed = 0
-        self._launch, self._dice = launch, dice
+        self._commands, self._dice = commands, dice
         self._kinds, self._for_a_while = cast.kinds, cast.for_a_while
-        self._guests_come = False
+        self._guests = Guests.EXPECTED if cast.for_a_while else Guests.GONE
         self._processes = {kind: self._new(kind) for kind in (*cast.kinds, *cast.for_a_while)}
         self._present: list[tuple[Kind, str]] = []
         self._victims: list[MemberProcess] = []
@@ -112,10 +124,15 @@ class Troupe:
         count = len(self._present) + len(self._victims)
         if len(self._present) > 1 and (count >= MEMBERS or self._dice.random() < 0.4):
             self._ask_to_leave(self._dice.choice(self._present))
-        elif self._guests_come and self._dice.random() < 0.5:
+        elif self._guests is Guests.HERE and self._dice.random() < 0.5:
             self._add(self._dice.choice(self._for_a_while))
         else:
             self._add(next(self._next_kind))
+
+    @property
+    def may_kill_one(self) -> bool:
+        """The next victim has something to leave behind."""
+        return self._victims[0].owns_something
 
     def kill_one(self) -> None:
         """And another comes."""
@@ -123,15 +140,21 @@ class Troupe:
         self.killed += 1
         self._add_victim()
 
-    def let_guests_come(self) -> None:
-        self._guests_come = bool(self._for_a_while)
-        for kind in self._for_a_while:
-            self._add(kind)
+    def receive_guests(self, *, progress: float, group_type: str) -> None:
+        """Those who are here for a while, when their time has come or is over; `progress` is of
+        the whole run. The group is to have been of the other protocol before."""
+        if self._guests is Guests.EXPECTED and progress >= 1 / 3 and group_type == "classic":
+            self._guests = Guests.HERE
+            for kind in self._for_a_while:
+                self._add(kind)
+        elif self._guests is Guests.HERE and progress >= 2 / 3 and group_type == "consumer":
+            self._guests = Guests.GONE
+            for member in [each for each in self._present if each[0] in self._for_a_while]:
+                self._ask_to_leave(member)
 
-    def let_guests_go(self) -> None:
-        self._guests_come = False
-        for kind, name in [each for each in self._present if each[0] in self._for_a_while]:
-            self._ask_to_leave((kind, name))
+    @property
+    def guests_are_gone(self) -> bool:
+        return self._guests is Guests.GONE
 
     def end(self) -> None:
         """No process is left."""
@@ -141,7 +164,7 @@ class Troupe:
             process.end()
 
     def _new(self, kind: Kind) -> MemberProcess:
-        return MemberProcess(self._launch(kind), self.events.append)
+        return MemberProcess(self._commands[kind], self.events.append)
 
     def _add(self, kind: Kind) -> None:
         name = self._next_name()
