@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
-from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, NodeApi, Url
 from .terminal import As, Output, clear_screen, emit, headline, say, table
 
@@ -103,8 +101,8 @@ def reset(
         str,
         typer.Option(
             "--to",
-            help="start, end, an offset, +N or -N from here, @TIMESTAMP in ms, or @DATE[TTIME] "
-            "(UTC unless it says otherwise).",
+            help="start, end, an offset, +N or -N from here, @TIMESTAMP in ms, @DATE[TTIME] (UTC "
+            "unless it says otherwise), or @-5m.",
         ),
     ],
     topics: Annotated[
@@ -183,27 +181,23 @@ def _assigned(member: dict[str, Any]) -> str:
 
 
 def _destination(to: str) -> str | dict[str, int]:
-    named = {"start": "earliest", "earliest": "earliest", "end": "latest", "latest": "latest"}
-    if to in named:
-        return named[to]
-    try:
-        if to.startswith("@"):
-            return {"timestamp": _milliseconds(to[1:])}
-        return {"shift" if to[:1] in "+-" else "offset": int(to)}
-    except ValueError:
-        raise Failure(
-            f"{to!r} is neither start, end, an offset, +N, -N nor @TIMESTAMP", ExitStatus.USAGE
-        ) from None
+    """Raises Failure, status 2."""
+    from .read_from import Place, ReadFrom
 
-
-def _milliseconds(time: str) -> int:
-    """Raises ValueError."""
-    if time.isdecimal():
-        return int(time)
-    moment = datetime.fromisoformat(time)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    place = ReadFrom.parse(to)
+    match place.place:
+        case Place.START:
+            return "earliest"
+        case Place.END:
+            return "latest"
+        case Place.TIME:
+            return {"timestamp": place.number}
+        case Place.OFFSET:
+            return {"offset": place.number}
+        case Place.AFTER_START:
+            return {"shift": place.number}
+        case Place.BEFORE_END:
+            return {"shift": -place.number}
 
 
 def _shown(number: int | None) -> str:

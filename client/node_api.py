@@ -21,7 +21,8 @@ USUAL_URL = "http://127.0.0.1:8082"
 
 TOPICS = "/api/v1/topics"
 NO_TOPIC = 40403
-"""The error code; that of a missing partition is another one."""
+NO_GROUP = 40405
+"""Error codes; that of a missing partition is another one."""
 NEXT_NODE_SECONDS = 5.0
 
 Url = Annotated[
@@ -146,8 +147,11 @@ def _failure(status: int, body: Any) -> Failure:
     exit_status = ExitStatus.TIMED_OUT if status in TIMED_OUT_STATUSES else ExitStatus.FAILED
     if not isinstance(body, dict):
         return Failure(f"HTTP {status}", exit_status)
+    message = body.get("message", f"HTTP {status}")
+    if body.get("error_code") == NO_GROUP:
+        return Failure(f"{message}; `logboat group list` shows all")
     hint = f" ({body['hint']})" if body.get("hint") else ""
-    return Failure(f"{body.get('message', f'HTTP {status}')}{hint}", exit_status)
+    return Failure(f"{message}{hint}", exit_status)
 
 
 def nodes_of_cluster(api: NodeApi) -> dict[int, NodeApi]:

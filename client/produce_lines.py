@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -115,7 +116,11 @@ async def _produce(options: ProduceOptions, failures: _Failures) -> int:
         producer = client.producer(
             key=Bytes(), value=Bytes(), acks=acks, delivery_timeout=options.timeout
         )
-        shown = nullcontext() if options.quiet else progress(_rates(producer, failures))
+        # Who types the lines would have them painted over.
+        silent = options.quiet or (
+            not options.files and sys.stdin is not None and sys.stdin.isatty()
+        )
+        shown = nullcontext() if silent else progress(_rates(producer, failures))
         try:
             async with shown:
                 await _take_all(producer, options, failures)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 PAINT_SECONDS = 0.5
 BAR_CELLS = 30
+USUAL_COLUMNS = 80
 _CLEAR = "\r\x1b[K"
 
 
@@ -30,7 +32,17 @@ async def progress(line: Callable[[], str]) -> AsyncIterator[None]:
 async def _paint(line: Callable[[], str]) -> None:
     while True:
         await asyncio.sleep(PAINT_SECONDS)
-        print(f"{_CLEAR}{line()}", end="", file=sys.stderr, flush=True)
+        # A line that wraps could not be painted over.
+        shown = line()[: _columns() - 1]
+        print(f"{_CLEAR}{shown}", end="", file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    """Of the terminal that standard error is; some say 0."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_COLUMNS
+    except (OSError, ValueError):
+        return USUAL_COLUMNS
 
 
 def bar(what: str, done: int, total: int) -> str:

@@ -30,9 +30,9 @@ class ReadFrom:
     @classmethod
     def parse(cls, text: str) -> ReadFrom:
         """Raises Failure, status 2."""
-        if text == "start":
+        if text in ("start", "earliest", "beginning"):
             return cls(Place.START)
-        if text == "end":
+        if text in ("end", "latest"):
             return cls(Place.END)
         if text.startswith("@"):
             return cls(Place.TIME, _number(str(_time_ms(text[1:])), text))

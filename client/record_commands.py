@@ -99,7 +99,9 @@ def consume(
     ] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Print records. Without a group no offsets are remembered."""
+    """Print records as they come, until Ctrl-C; with -e, what there is now.
+
+    Without a group no offsets are remembered."""
     from .read_from import Place, ReadFrom
     from .record_format import JSON_FORMAT, RecordFormat
     from .record_printer import RecordPrinter

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..failure import Failure
+from ..terminal import say
 from .folder import ClusterFolder
 from .node_toml import Value
 from .plan import (
@@ -67,7 +68,7 @@ class RunningCluster:
         self._reap()
         for node_id in self.children:
             self.state = self.state.with_pid(node_id, None)
-        save_state(self.folder, self.state)
+        _note(self.folder, self.state)
 
     def _reap(self) -> None:
         for child in self.children.values():
@@ -190,10 +191,18 @@ def stop_cluster(
     for node in state.nodes:
         state = state.with_pid(node.node_id, None)
     # Noted first: a foreground `up` elsewhere then knows that this is wanted.
-    save_state(folder, state)
+    _note(folder, state)
     configs = {pid: folder.node_config(node_id) for node_id, pid in running.items()}
     stop_nodes(configs, patience_seconds=patience_seconds)
     return running
+
+
+def _note(folder: ClusterFolder, state: ClusterState) -> None:
+    """Nodes end also where no byte can be written any more; they are found without a pid, too."""
+    try:
+        save_state(folder, state)
+    except Failure as failure:
+        say(f"logboat: {failure.sentence}")
 
 
 def last_words(folder: ClusterFolder, node_id: int) -> str:

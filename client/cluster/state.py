@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,12 +91,17 @@ def load_state(folder: ClusterFolder) -> ClusterState:
 
 
 def save_state(folder: ClusterFolder, state: ClusterState) -> None:
-    """Replace the file whole: a reader sees the old or the new one."""
+    """Replace the file whole: a reader sees the old or the new one. Raises Failure."""
     temporary = f"{folder.state_file}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(_encode(state), file, indent=2)
-        file.write("\n")
-    os.replace(temporary, folder.state_file)
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(_encode(state), file, indent=2)
+            file.write("\n")
+        os.replace(temporary, folder.state_file)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise Failure(f"cannot write {folder.state_file}: {error.strerror}") from error
 
 
 def _encode(state: ClusterState) -> dict[str, Any]:

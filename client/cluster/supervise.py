@@ -6,7 +6,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from ..failure import ExitStatus, Failure
@@ -128,7 +128,8 @@ def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
 def _forget_pids(cluster: RunningCluster) -> None:
     for node in cluster.state.nodes:
         cluster.state = cluster.state.with_pid(node.node_id, None)
-    save_state(cluster.folder, cluster.state)
+    with suppress(Failure):
+        save_state(cluster.folder, cluster.state)
 
 
 def _stopped_by_down(cluster: RunningCluster) -> bool:

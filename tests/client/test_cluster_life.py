@@ -156,6 +156,16 @@ def test_down_kills_a_node_that_does_not_listen(folder: ClusterFolder) -> None:
     assert cluster.children[2].wait() == 0
 
 
+def test_down_ends_nodes_also_where_nothing_can_be_written(
+    folder: ClusterFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = up(folder)
+    os.mkdir(f"{folder.state_file}.{os.getpid()}.tmp")
+    stop_cluster(folder, load_state(folder))
+    assert cluster.pids() == {}
+    assert "cannot write" in capsys.readouterr().err
+
+
 def test_only_one_up_looks_after_a_folder(folder: ClusterFolder) -> None:
     with (
         claim(folder, nodes=1, any_port=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,46 @@ def test_help_costs_little_more_than_an_interpreter() -> None:
     helped = best_of([sys.executable, "-m", "logboat.client.cli", "--help"])
     # Processor time, relative to typer alone: other work on the machine slows both.
     assert helped < 2 * bare + 0.05
+
+
+def test_ctrl_c_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -> None:
+    pressed = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    (tmp_path / "typer.py").write_text(pressed)
+    ended = subprocess.run(
+        [sys.executable, "-m", "logboat.client.entry", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert ended.returncode == -signal.SIGINT
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (">/dev/full", "No space left on device"),
+        (">&-", "standard output is closed"),
+        ("| true", ""),
+    ],
+)
+def test_output_that_goes_nowhere_is_one_sentence_at_most(
+    tmp_path: Path, output: str, said: str
+) -> None:
+    command = f"{sys.executable} -m logboat.client.entry profile list {output}"
+    ended = subprocess.run(
+        command,
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    assert ended.stderr == (f"logboat: {said}\n" if said else "")
+    assert ended.returncode == (ExitStatus.FAILED if said else ExitStatus.GOOD)
 
 
 def test_an_unknown_option_is_a_usage_error(runner: CliRunner) -> None:

@@ -87,11 +87,17 @@ def test_a_cluster_is_started_used_watched_and_stopped_by_hand(terminal: Termina
     terminal.type("work", f"echo hello | {logboat} produce orders; echo written $?")
     terminal.await_screen("work", lambda screen: "written 0" in screen)
     terminal.await_screen("reader", lambda screen: "[hello]" in screen)
+    terminal.type("work", f"{logboat} produce orders; echo ended $?")
+    terminal.type("work", "typed")
+    terminal.await_screen("reader", lambda screen: "[typed]" in screen)
+    terminal.press("work", "C-c")
+    shown = terminal.await_screen("work", lambda screen: "ended 130" in screen)
+    assert "Traceback" not in shown
     terminal.press("reader", "C-c")
     shown = terminal.await_screen("reader", lambda screen: "ended 130" in screen)
     assert "Traceback" not in shown
 
-    terminal.type("work", f"{logboat} consume orders -g readers -n 1; echo read $?")
+    terminal.type("work", f"{logboat} consume orders -g readers -n 2; echo read $?")
     terminal.await_screen("work", lambda screen: "read 0" in screen)
     terminal.type("lag", f"{logboat} group lag readers -w; echo ended $?")
     terminal.await_screen("lag", lambda screen: "TOTAL-LAG 0" in screen)

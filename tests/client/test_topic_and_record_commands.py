@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -87,6 +88,58 @@ async def test_what_the_node_says_comes_through_with_its_hint(url: str, node: Fa
     result = await logboat(url, *arguments, stdin="x\n")
     assert result.exit_code == ExitStatus.TIMED_OUT
     assert "may have been" in result.stderr
+
+
+async def test_lines_that_are_no_records_stop_no_others(url: str, tmp_path: Path) -> None:
+    dead = tmp_path / "dead"
+    lines = (
+        'no json\n{"value": "a", "partition": 0}\n{"value": 1}\n{"value": "b", "partition": 0}\n'
+    )
+    wrote = await logboat(
+        url, "produce", "orders", "--json", "--dead-letter", str(dead), stdin=lines
+    )
+    assert wrote.exit_code == ExitStatus.FAILED
+    assert "2 records written to orders, 2 were not." in wrote.stderr
+    assert dead.read_text() == 'no json\n{"value": 1}\n'
+    assert (await logboat(url, "consume", "orders", "-e")).stdout == "a\nb\n"
+
+
+async def test_what_no_line_could_be_written_to_is_told_before_one_is_read(url: str) -> None:
+    for arguments, said in (
+        (["nothing"], "there is no topic 'nothing'; `logboat topic list` shows all"),
+        (["order"], "did you mean 'orders'?"),
+        (["orders", "-p", "2"], "orders has no partition 2, its partitions are 0 to 1"),
+    ):
+        # Standard input would never end.
+        result = await logboat(url, "produce", *arguments, "/dev/zero")
+        assert result.exit_code == ExitStatus.FAILED
+        assert said in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+async def test_a_cluster_that_is_lost_ends_the_reading(url: str, node: FakeNode) -> None:
+    node.errors["orders", 0] = ErrorCode.REQUEST_TIMED_OUT
+    arguments = ["produce", "orders", "-p", "0", "--timeout", "1.0", "--rate", "2"]
+    result = await logboat(url, *arguments, stdin="x\n" * 1_000)
+    assert result.exit_code == ExitStatus.TIMED_OUT
+    assert "is not read" in result.stderr
+
+
+async def test_nothing_in_nothing_written_is_good(url: str) -> None:
+    result = await logboat(url, "produce", "orders", stdin="")
+    assert (result.exit_code, result.stderr) == (0, "0 records written to orders.\n")
+
+
+async def test_another_topic_is_suggested_by_every_verb(url: str) -> None:
+    for verb in (["topic", "describe"], ["topic", "delete"], ["consume", "-e"]):
+        result = await logboat(url, *verb, "oders")
+        assert result.exit_code == ExitStatus.FAILED
+        assert "did you mean 'orders'?" in result.stderr
+
+
+async def test_a_format_that_shows_values_is_not_for_meta_only(url: str) -> None:
+    result = await logboat(url, "consume", "orders", "-e", "--meta-only", "-f", "%v")
+    assert result.exit_code == ExitStatus.USAGE
 
 
 async def test_a_node_that_is_not_there_is_status_3() -> None:
