@@ -40,6 +40,7 @@ class Consumer:
         self.high_watermarks = dict.fromkeys(partitions, -1)
         """As of the last answer."""
         self.stopping = False
+        self._begins_anew: dict[TopicPartition, None] = {}
         journal.assigned(self._process, list(partitions))
 
     async def run(self) -> None:
@@ -50,6 +51,7 @@ class Consumer:
 
     async def poll(self) -> None:
         """One poll of every leader that is known, side by side."""
+        self._begin_anew()
         by_leader: dict[int, dict[TopicPartition, FetchPosition]] = {}
         for partition, offset in self.positions.items():
             try:
@@ -64,6 +66,15 @@ class Consumer:
         fetches = [self._fetch(node, wanted, found) for node, wanted in by_leader.items()]
         await asyncio.gather(*fetches)
         self._journal.polled(self._process, found)
+
+    def _begin_anew(self) -> None:
+        """With partitions whose log ends before what was read of it; as another process, since
+        positions go back."""
+        if self._begins_anew:
+            self.positions |= dict.fromkeys(self._begins_anew, 0)
+            self._begins_anew.clear()
+            self._process = self._journal.process()
+            self._journal.assigned(self._process, list(self.positions))
 
     async def _fetch(
         self, node_id: int, wanted: dict[TopicPartition, FetchPosition], found: Found
@@ -97,7 +108,9 @@ class Consumer:
     async def _take_error(
         self, partition: TopicPartition, position: FetchPosition, error: str
     ) -> None:
-        if error == "OFFSET_OUT_OF_RANGE":
+        if error == "OFFSET_OUT_OF_RANGE" and self._journal.witness.may_end_before(partition):
+            self._begins_anew[partition] = None
+        elif error == "OFFSET_OUT_OF_RANGE":
             # All before the position was committed, so every leader of this epoch holds it (D4).
             self._journal.witness.violation(
                 f"range: {partition.key} at {position.offset} is refused as out of range"

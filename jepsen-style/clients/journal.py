@@ -26,6 +26,10 @@ class Witness(Protocol):
         """A consumer was given the record: it is committed."""
         ...
 
+    def may_end_before(self, partition: TopicPartition) -> bool:
+        """Whether its log may end before what was consumed: a loss outside the guarantee."""
+        ...
+
     def violation(self, text: str) -> None:
         """A client saw what may never be."""
         ...

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from ..schedule import Fault
+from ..schedule import KINDS, Fault
 from ..simulation import Host, Keep
 from ..simulation.dice import stream
 from ..simulation.drive import UNLIMITED
@@ -15,7 +15,17 @@ from .supervisor import Supervisor
 
 
 class DiskFaults:
-    def __init__(self, stage: Stage, supervisor: Supervisor, *, sync_s: float) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        supervisor: Supervisor,
+        *,
+        sync_s: float,
+        on_failed_sync: Callable[[Fault, int], None],
+    ) -> None:
+        """`on_failed_sync` is told of the node when it happens, which may be long after the fault
+        began, or never."""
+        self._on_failed_sync = on_failed_sync
         self._stage = stage
         self._supervisor = supervisor
         self._sync_s = sync_s
@@ -41,6 +51,8 @@ class DiskFaults:
         def cut(host: Host) -> None:
             host.power_off(keep)
 
+        for number in nodes:
+            self._stage.watch.ledger.lose_power(number)
         heal = self._supervisor.stop(nodes, cut)
         for number in nodes:
             self._stage.watch.ledger.disks[number].look_again()
@@ -52,7 +64,7 @@ class DiskFaults:
             (
                 number,
                 self._failing[number].fail(
-                    *kinds, after=after, on_strike=partial(self._supervisor.excuse, number)
+                    *kinds, after=after, on_strike=partial(self._on_failure, fault, number)
                 ),
             )
             for number in nodes
@@ -63,6 +75,12 @@ class DiskFaults:
                 self._failing[number].cancel(ticket)
 
         return heal
+
+    def _on_failure(self, fault: Fault, number: int) -> None:
+        self._supervisor.excuse(number)
+        if KINDS[fault.kind].cuts_power:
+            self._stage.watch.ledger.lose_power(number)
+            self._on_failed_sync(fault, number)
 
     def _full(self, fault: Fault, nodes: Sequence[int]) -> Heal:
         drives = [host.drive for host in self._stage.hosts(nodes)]

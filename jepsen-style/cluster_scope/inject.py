@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..clients import Journal
-from ..schedule import Coverage, Fault, nodes_of
+from ..schedule import Coverage, Fault, Target, nodes_of
 from ..schedule.quests import reachable
 from .disk_faults import DiskFaults
 from .network_faults import NetworkFaults
@@ -26,7 +26,9 @@ class Injector:
         self._kinds = {
             **ProcessFaults(stage, supervisor).kinds,
             **NetworkFaults(stage).kinds,
-            **DiskFaults(stage, supervisor, sync_s=sync_s).kinds,
+            **DiskFaults(
+                stage, supervisor, sync_s=sync_s, on_failed_sync=self._observe_failed_sync
+            ).kinds,
         }
 
     def schedule(self, faults: Sequence[Fault]) -> float:
@@ -49,6 +51,11 @@ class Injector:
         observe_fault(self._journal, fault, role, nodes)
         heal = self._kinds[fault.kind](fault, nodes)
         stage.world.at(fault.for_ms / 1000, self._heal, fault, role, nodes, heal)
+
+    def _observe_failed_sync(self, fault: Fault, number: int) -> None:
+        """Once more, now that it has happened: a ledger asks when a disk lost what it had."""
+        role = self._stage.role(Target("node", number=number))
+        observe_fault(self._journal, fault, role, [number])
 
     def _heal(self, fault: Fault, role: str, nodes: Sequence[int], heal: Heal) -> None:
         heal()

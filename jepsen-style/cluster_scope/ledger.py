@@ -7,7 +7,10 @@ Invariants, whatever faults strike:
 * **lost** (V1): every member of ISR and ELR, living or dead, holds every record that was
   acknowledged or consumed. Stronger than that one of them does, and what D1 and D8 promise: any of
   them may be elected. A disk that a fault has damaged is excused until its node has left both and
-  come back without the damaged bytes: while they stand there, nobody has read them yet;
+  come back without the damaged bytes: while they stand there, nobody has read them yet. The same
+  goes for a disk without power where a topic trusts the page cache; and once nobody without an
+  excuse is left in ISR and ELR of such a topic's partition, its records are *given up*: that loss
+  is outside the guarantee, and clients begin anew;
 * **watermark** (D4): a replica's high watermark never goes back within its incarnation;
 * **two leaders**: a leader epoch belongs to one incarnation of one node (B1).
 
@@ -52,17 +55,26 @@ class Ledger:
     """See the module's docstring. `turn` numbers the turns of the world."""
 
     def __init__(
-        self, turn: Callable[[], int], now: Callable[[], float], *, passing: Sequence[str] = ()
+        self,
+        turn: Callable[[], int],
+        now: Callable[[], float],
+        *,
+        passing: Sequence[str] = (),
+        cached: Sequence[str] = (),
     ) -> None:
         """`passing`: how topics are called that come and go. Names of records mean nothing over
-        their lives, so their own clients judge them."""
+        their lives, so their own clients judge them. `cached`: topics that trust the page cache."""
         self.violations: list[str] = []
         self.image: ClusterImage | None = None
         """The newest that any node has applied."""
         self.leader_changes = 0
         self.on_partition: OnPartition = unheard
         self.disks: dict[int, NodeDisk] = {}
+        self.given_up: dict[Key, int] = {}
+        """Partitions that have lost records outside the guarantee, or may have: of leader epochs up
+        to this one."""
         self._passing = tuple(passing)
+        self._cached = tuple(cached)
         self._turn = turn
         self._now = now
         self._names: dict[tuple[Key, int], dict[int, Known]] = {}
@@ -114,6 +126,7 @@ class Ledger:
                     else:
                         del self._excused[node_id, key]
                 self._check_holder(node_id, key)
+        self._give_up_without_holder(key)
 
     def members(self, key: Key) -> tuple[int, ...]:
         """Those in ISR or ELR who have no excuse."""
@@ -135,6 +148,22 @@ class Ledger:
         for key in self._partitions:
             self._excused[node_id, key] = False
 
+    def lose_power(self, node_id: int) -> None:
+        """A fault is about to take from this disk what was not synced."""
+        for key in self._partitions:
+            if self._is_cached(key):
+                self._excused[node_id, key] = False
+                self._give_up_without_holder(key)
+
+    def _is_cached(self, key: Key) -> bool:
+        return key.rpartition("-")[0] in self._cached
+
+    def _give_up_without_holder(self, key: Key) -> None:
+        """Every member without an excuse holds every record, so nobody does when there is none."""
+        if self._is_cached(key) and not self.members(key):
+            self.given_up[key] = self._partitions[key].leader_epoch
+            self._committed.pop(key, None)
+
     def _check_holder(self, node_id: int, key: Key) -> None:
         if (node_id, key) in self._excused:
             return
@@ -154,6 +183,9 @@ class Ledger:
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         self._commit(partition.key, offset, value, "consumed")
 
+    def may_end_before(self, partition: TopicPartition) -> bool:
+        return partition.key in self.given_up
+
     def _commit(self, key: Key, offset: int, value: bytes, how: str) -> None:
         committed = self._committed.setdefault(key, {})
         before = committed.get(offset)
@@ -161,9 +193,11 @@ class Ledger:
         if batch is None:
             self.violation(f"one record: {key} at {offset} was {how} as {value[:30]!r}, not so")
             return
-        if before is not None:
+        if before is not None or batch.leader_epoch <= self.given_up.get(key, -1):
+            # The second: an answer may have been under way for long.
             return
         committed[offset] = batch
+        self._give_up_without_holder(key)
         for node_id in self.members(key):
             if not self.disks[node_id].holds(key, batch.base_offset, batch.name):
                 self.violation(

@@ -119,7 +119,10 @@ class _Run:
         sync_s = schedule.disk.get("sync_us", 300) / 1e6
         cluster = Cluster(world, nodes=schedule.nodes, settings=schedule.settings)
         passing = [f"{churn.topic.name}-" for churn in schedule.churn]
-        self._ledger = Ledger(lambda: world.turns, lambda: world.now, passing=passing)
+        cached = [topic.name for topic in schedule.topics if not schedule.is_synced(topic)]
+        self._ledger = Ledger(
+            lambda: world.turns, lambda: world.now, passing=passing, cached=cached
+        )
         for number, host in cluster.hosts.items():
             host.drive.sync_latency_s = sync_s
             self._ledger.disks[number] = NodeDisk(number, host.drive, self._ledger)
@@ -152,7 +155,8 @@ class _Run:
         if not result.stuck:
             # Of a run that is broken already the checkers would only say it again.
             if not result.violations:
-                result.violations += judge_history(self._journal.history)
+                given_up = tuple(self._ledger.given_up)
+                result.violations += judge_history(self._journal.history, given_up)
             result.stuck += self._floors() if self._has_floors else []
 
     def _floors(self) -> list[str]:
@@ -218,7 +222,10 @@ class _Run:
         self._stage.cluster.start()
         created = self._workload.create_topics(within_s=COMES_UP_S)
         self._await(created.done, "the topics are not created", COMES_UP_S + 1)
-        created.result()
+        try:
+            created.result()
+        except TimeoutError as error:
+            raise NotReached(f"the topics are not created: {error}") from None
         self._await(self._whole, "the cluster does not come up", COMES_UP_S)
 
     def _whole(self) -> bool:

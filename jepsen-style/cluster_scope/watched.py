@@ -64,7 +64,9 @@ class Watch:
             before = self._watermarks.get(partition, -1)
             if watermark != before:
                 self._watermarks[partition] = watermark
-                excused = self.ledger.is_excused(node.config.node_id, str(partition))
+                key = str(partition)
+                excused = self.ledger.is_excused(node.config.node_id, key)
+                excused = excused or key in self.ledger.given_up
                 if watermark < before and not excused:
                     self.ledger.violation(
                         f"watermark: {partition} on {incarnation} went back from {before} to "

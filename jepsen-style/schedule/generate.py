@@ -5,8 +5,9 @@ The faults come in strokes, most of them single, some as the pairs that have los
 quiet, so that the cluster gets well in between and the next stroke meets one that has something to
 lose.
 
-What is drawn stays inside the guarantee: at most min ISR - 1 disks are damaged, always the same
-ones, and nothing cuts power where a topic trusts the page cache. So any loss is a violation.
+What is drawn stays inside the guarantee of synced topics: at most min ISR - 1 disks are damaged,
+always the same ones. So any loss of theirs is a violation. Power is cut from whomever: of topics
+that trust the page cache the ledger says which records were still promised.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _without_group(seed: int, nodes: int) -> Schedule:
     dice = stream(seed, "schedule")
     replication_factor = 3 if nodes < 5 else dice.choice((3, 5))
     min_isr = 2 if replication_factor == 3 else 3
-    topics, cached = _topics(dice, replication_factor, min_isr)
+    topics = _topics(dice, replication_factor, min_isr)
     return Schedule(
         seed=seed,
         nodes=nodes,
@@ -88,7 +89,6 @@ def _without_group(seed: int, nodes: int) -> Schedule:
             topics,
             nodes=nodes,
             damageable=dice.sample(range(1, nodes + 1), min_isr - 1),
-            cuts_power=not cached,
             cells=quests(seed),
         ).draw(),
         settings={
@@ -104,8 +104,7 @@ def _without_group(seed: int, nodes: int) -> Schedule:
     )
 
 
-def _topics(dice: Random, replication_factor: int, min_isr: int) -> tuple[tuple[Topic, ...], bool]:
-    """And whether one of them trusts the page cache."""
+def _topics(dice: Random, replication_factor: int, min_isr: int) -> tuple[Topic, ...]:
     configs = {"min.insync.replicas": str(min_isr)}
     # Rolls are where indexes, snapshots and directories change hands.
     roll = dice.choice(({"segment.ms": "700"}, {"segment.ms": "2500"}, {}))
@@ -113,11 +112,11 @@ def _topics(dice: Random, replication_factor: int, min_isr: int) -> tuple[tuple[
     partitions = dice.choice((2, 2, 2, 6))
     orders = Topic(TOPIC, partitions, replication_factor, {**configs, **roll})
     if dice.random() < 0.8:
-        return (orders,), False
+        return (orders,)
     return (
         orders,
         Topic(CACHED_TOPIC, 1, replication_factor, {**configs, "flush.messages": "9"}),
-    ), True
+    )
 
 
 def _producers(dice: Random, topics: Sequence[Topic]) -> tuple[Producers, ...]:
@@ -162,14 +161,12 @@ class _Faults:
         *,
         nodes: int,
         damageable: Sequence[int],
-        cuts_power: bool,
         cells: Sequence[Cell],
     ) -> None:
         self._dice = dice
         self._topics = topics
         self._nodes = nodes
         self._damageable = damageable
-        self._cuts_power = cuts_power
         self._quests = list(cells)
         self._damages_left = 1 if dice.random() < 0.5 else 0
         self._faults: list[Fault] = []
@@ -205,8 +202,6 @@ class _Faults:
         for_ms: int,
         options: Mapping[str, Option] | None = None,
     ) -> int:
-        if KINDS[kind].cuts_power and not self._cuts_power:
-            kind, options = "kill-all" if target.role == "all" else "kill", None
         self._faults.append(Fault(at_ms, kind, target, for_ms, options or {}))
         return at_ms + for_ms
 

@@ -29,6 +29,9 @@ class Violations:
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None: ...
 
+    def may_end_before(self, partition: TopicPartition) -> bool:
+        return False
+
     def violation(self, text: str) -> None:
         self.told.append(text)
 

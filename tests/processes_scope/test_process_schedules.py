@@ -297,6 +297,9 @@ class NoWitness:
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         pass
 
+    def may_end_before(self, partition: TopicPartition) -> bool:
+        return False
+
     def violation(self, text: str) -> None:
         pass
 

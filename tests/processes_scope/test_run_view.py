@@ -17,6 +17,9 @@ class Nobody:
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None: ...
 
+    def may_end_before(self, partition: TopicPartition) -> bool:
+        return False
+
     def violation(self, text: str) -> None: ...
 
 
