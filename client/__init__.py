@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .sdk.client import Client
     from .sdk.codecs import Bytes, Json, Text
-    from .sdk.consumer import Assigned, Consumer, ConsumerState, Health, Lost, Revoked
+    from .sdk.consumer import (
+        Assigned,
+        Consumer,
+        ConsumerState,
+        ConsumerStats,
+        Health,
+        Lost,
+        Revoked,
+    )
     from .sdk.errors import (
         ClientError,
         Closed,
@@ -43,7 +51,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "client": ("Client",),
     "codecs": ("Bytes", "Json", "Text"),
-    "consumer": ("Assigned", "Consumer", "ConsumerState", "Health", "Lost", "Revoked"),
+    "consumer": (
+        "Assigned",
+        "Consumer",
+        "ConsumerState",
+        "ConsumerStats",
+        "Health",
+        "Lost",
+        "Revoked",
+    ),
     "errors": (
         "ClientError",
         "Closed",
@@ -85,6 +101,7 @@ __all__ = [
     "Closed",
     "Consumer",
     "ConsumerState",
+    "ConsumerStats",
     "DeadlineExceeded",
     "DecodeFailed",
     "Extent",

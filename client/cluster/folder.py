@@ -59,6 +59,11 @@ class ClusterFolder:
         """The node's `log.dirs`."""
         return os.path.join(self.node_dir(node_id), "data")
 
+    def is_left_by_a_crash(self, name: str) -> bool:
+        """What an `up` leaves that was killed before there was a state file."""
+        state_file = os.path.basename(self.state_file)
+        return name == os.path.basename(self.lock_file) or name.startswith(f"{state_file}.")
+
     def exists(self) -> bool:
         return os.path.exists(self.state_file)
 

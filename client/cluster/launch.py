@@ -173,7 +173,7 @@ def start_one(
     """Start one node of an existing cluster again, without waiting for it."""
     state = load_state(folder)
     child = start_node(folder, node_id, around, with_faults=state.with_faults)
-    save_state(folder, state.with_pid(node_id, child.pid))
+    _note(folder, state.with_pid(node_id, child.pid))
     return child
 
 

@@ -59,7 +59,7 @@ def existing_cluster(
         return None
     except OSError as error:
         raise Failure(f"cannot use {folder.path}: {error.strerror}") from error
-    if any(name != os.path.basename(folder.lock_file) for name in names):
+    if not all(map(folder.is_left_by_a_crash, names)):
         raise Failure(f"{folder.path} is not empty and holds no cluster; choose another --data-dir")
     return None
 

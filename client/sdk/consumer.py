@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from .codecs import Codec, Coded
 from .deadline import Deadline
-from .errors import ClientError, Closed, GroupLost, PartitionRevoked
+from .errors import ClientError, Closed, DecodeFailed, GroupLost, PartitionRevoked
 from .group_instance import GroupInstance
 from .records import Record, TopicPartition
 from .tail import record_of
@@ -73,6 +73,14 @@ class Health:
     """Of the newest failure, also when it is over."""
 
 
+@dataclass(slots=True)
+class ConsumerStats:
+    """Of what was handed out since the consumer was made; `bytes` of keys and values."""
+
+    records: int = 0
+    bytes: int = 0
+
+
 class Consumer(Generic[K, V]):
     """Reads at least once: `commit` says how far it has come; after a crash, or when a partition
     moves, everything behind the last commit is read again."""
@@ -89,6 +97,7 @@ class Consumer(Generic[K, V]):
         read_committed: bool = False,
         request_timeout: float = 30.0,
     ) -> None:
+        self.stats = ConsumerStats()
         self._transport = transport
         self._topics = tuple(topics)
         self._group = group
@@ -101,7 +110,8 @@ class Consumer(Generic[K, V]):
         self._assignment: frozenset[TopicPartition] = frozenset()
         self._looked_at = float("-inf")
         self._answered_at = 0.0
-        self._ready: deque[Record[K, V]] = deque()
+        self._ready: deque[tuple[TopicPartition, Mapping[str, Any]]] = deque()
+        """As they came: one that cannot be decoded takes no other with it."""
         self._handed_out: dict[TopicPartition, int] = {}
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_KEPT)
         self._last_error: ClientError | None = None
@@ -132,7 +142,7 @@ class Consumer(Generic[K, V]):
 
     async def __aiter__(self) -> AsyncIterator[Record[K, V]]:
         """For ever. Raises DecodeFailed, and Unreachable once nobody could be reached for
-        `request_timeout` seconds."""
+        `request_timeout` seconds; iterating again goes on behind either."""
         while True:
             await self._fill(WAIT_MS)
             while self._ready:
@@ -149,11 +159,24 @@ class Consumer(Generic[K, V]):
             until = Deadline.after(max_wait)
             while len(self._ready) < max_records and not until.passed:
                 await self._fill(int(until.left * 1000), only_when_empty=False)
-            yield [self._next() for _ in range(min(max_records, len(self._ready)))]
+            batch: list[Record[K, V]] = []
+            try:
+                while self._ready and len(batch) < max_records:
+                    batch.append(self._next())
+            except DecodeFailed:
+                if batch:
+                    yield batch  # What came before it goes first.
+                raise
+            if batch:
+                yield batch
 
     def _next(self) -> Record[K, V]:
-        record = self._ready.popleft()
-        self._handed_out[record.place] = record.offset + 1
+        """Raises DecodeFailed; the one behind it is next then."""
+        place, document = self._ready.popleft()
+        record = record_of(document, place, self._key, self._value)
+        self._handed_out[place] = record.offset + 1
+        self.stats.records += 1
+        self.stats.bytes += _size(document["key"]) + _size(document["value"])
         return record
 
     async def _fill(self, wait_ms: int, *, only_when_empty: bool = True) -> None:
@@ -181,7 +204,7 @@ class Consumer(Generic[K, V]):
         self._answered_at = loop.time()
         for document in documents:
             place = TopicPartition(document["topic"], document["partition"])
-            self._ready.append(record_of(document, place, self._key, self._value))
+            self._ready.append((place, document))
 
     async def _join(self) -> None:
         if self._closed:
@@ -210,7 +233,7 @@ class Consumer(Generic[K, V]):
         gone, new = self._assignment - now, now - self._assignment
         self._assignment = now
         if gone:
-            self._ready = deque(record for record in self._ready if record.place not in gone)
+            self._ready = deque(ready for ready in self._ready if ready[0] not in gone)
             for place in gone:
                 self._handed_out.pop(place, None)
             self._tell(Revoked(gone))
@@ -272,3 +295,8 @@ class Consumer(Generic[K, V]):
         """Assigned, revoked, lost, in order; the oldest are dropped when nobody takes them."""
         while True:
             yield await self._events.get()
+
+
+def _size(base64: str | None) -> int:
+    """Bytes that it stands for."""
+    return 0 if not base64 else len(base64) * 3 // 4 - base64[-2:].count("=")

@@ -9,9 +9,10 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from .admin import GroupLag, GroupSummary, ResetRow, TopicInfo, TopicSummary
 from .client import Client
 from .codecs import Codec
-from .consumer import Consumer, Health
+from .consumer import Consumer, ConsumerState, ConsumerStats, Health
 from .loop_thread import LoopThread
 from .producer import CloseReport, Producer, ProducerStats
+from .reader import Extent, Page, Reader
 from .records import Headers, Record, RecordMetadata, TopicPartition
 from .tail import Gap
 
@@ -25,8 +26,7 @@ class SyncClient:
     def __init__(self, *urls: str, request_timeout: float = 30.0) -> None:
         self._client = Client(*urls, request_timeout=request_timeout)
         self._loop = LoopThread()
-        self.topics = SyncTopics(self._client, self._loop)
-        self.groups = SyncGroups(self._client, self._loop)
+        self.admin = SyncAdmin(self._client, self._loop)
 
     def __enter__(self) -> Self:
         self._loop.start()
@@ -46,8 +46,9 @@ class SyncClient:
     def nodes(self) -> tuple[str, ...]:
         return self._client.nodes
 
-    def cluster(self) -> dict[str, Any]:
-        return self._loop.run(self._client.admin.cluster())
+    def lag(self, group: str) -> int:
+        """What a group has yet to read, all in all."""
+        return self._loop.run(self._client.lag(group))
 
     def producer(self, **settings: Any) -> SyncProducer[Any, Any]:
         """Settings as those of `Client.producer`."""
@@ -75,6 +76,21 @@ class SyncClient:
         )
         return self._loop.iterate(aiter(tail))
 
+    def reader(self, **codecs: Codec[Any]) -> SyncReader[Any, Any]:
+        """Codecs as those of `Client.reader`."""
+        return SyncReader(self._client.reader(**codecs), self._loop)
+
+
+class SyncAdmin:
+    def __init__(self, client: Client, loop: LoopThread) -> None:
+        self._admin = client.admin
+        self._loop = loop
+        self.topics = SyncTopics(client, loop)
+        self.groups = SyncGroups(client, loop)
+
+    def cluster(self) -> dict[str, Any]:
+        return self._loop.run(self._admin.cluster())
+
 
 class SyncTopics:
     def __init__(self, client: Client, loop: LoopThread) -> None:
@@ -95,8 +111,8 @@ class SyncTopics:
             )
         )
 
-    def names(self) -> list[TopicSummary]:
-        return self._loop.run(self._admin.list())
+    def list(self, *, internal: bool = False) -> list[TopicSummary]:
+        return self._loop.run(self._admin.list(internal=internal))
 
     def describe(self, name: str) -> TopicInfo:
         return self._loop.run(self._admin.describe(name))
@@ -110,7 +126,7 @@ class SyncGroups:
         self._admin = client.admin.groups
         self._loop = loop
 
-    def names(self) -> list[GroupSummary]:
+    def list(self) -> list[GroupSummary]:
         return self._loop.run(self._admin.list())
 
     def lag(self, group: str) -> GroupLag:
@@ -202,6 +218,17 @@ class SyncConsumer(Generic[K, V]):
     def commit(self, *records: Record[K, V]) -> None:
         self._loop.run(self._consumer.commit(*records))
 
+    def close(self, within: float = 5.0) -> None:
+        self._loop.run(self._consumer.close(within))
+
+    @property
+    def stats(self) -> ConsumerStats:
+        return self._consumer.stats
+
+    @property
+    def state(self) -> ConsumerState:
+        return self._consumer.state
+
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         return self._consumer.assignment
@@ -211,3 +238,21 @@ class SyncConsumer(Generic[K, V]):
             return self._consumer.health()
 
         return self._loop.run(look())
+
+
+class SyncReader(Generic[K, V]):
+    def __init__(self, reader: Reader[K, V], loop: LoopThread) -> None:
+        self._reader = reader
+        self._loop = loop
+
+    def partitions(self, topic: str) -> int:
+        return self._loop.run(self._reader.partitions(topic))
+
+    def extent(self, place: TopicPartition) -> Extent:
+        return self._loop.run(self._reader.extent(place))
+
+    def offset_at(self, place: TopicPartition, timestamp: int) -> int:
+        return self._loop.run(self._reader.offset_at(place, timestamp))
+
+    def page(self, place: TopicPartition, offset: int, *, wait: float = 0.0) -> Page[K, V]:
+        return self._loop.run(self._reader.page(place, offset, wait=wait))

@@ -144,13 +144,13 @@ class Tail(Generic[K, V]):
         return {**where, **self._only, **none, "format": "base64"}
 
     def _record(self, event: Mapping[str, Any]) -> Record[K, V]:
+        """Raises DecodeFailed; whoever iterates again goes on behind it."""
         place = TopicPartition(self.topic, event["partition"])
-        record = record_of(event, place, self._key, self._value)
-        self.positions[place] = record.offset + 1
+        self.positions[place] = event["offset"] + 1
         self._event_id = event["id"]
         if self._stalled:
             self._stalled.pop(place.partition, None)
-        return record
+        return record_of(event, place, self._key, self._value)
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         match event["event"]:

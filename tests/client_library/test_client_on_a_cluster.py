@@ -17,6 +17,7 @@ from logboat.client import (
     SyncClient,
     Text,
     TopicNotFound,
+    TopicPartition,
 )
 from logboat.testing import LocalCluster
 
@@ -147,7 +148,7 @@ async def test_2_a_topic_that_no_node_knows_is_told_long_before_the_deadline(
 def test_the_sync_client_does_the_same(cluster: LocalCluster) -> None:
     with SyncClient(*cluster.http_urls) as client:
         topic = f"topic-{next(_numbers)}"
-        client.topics.create(topic, partitions=1, replication=3)
+        client.admin.topics.create(topic, partitions=1, replication=3)
         with client.producer(value=Text()) as producer:
             assert producer.send(topic, "a").offset == 0
             assert [place.offset for place in producer.send_all(topic, ["b", "c"])] == [1, 2]
@@ -159,7 +160,13 @@ def test_the_sync_client_does_the_same(cluster: LocalCluster) -> None:
                     break
             consumer.commit()
         assert values == ["a", "b", "c"]
-        assert client.groups.lag(f"{topic}-g").total == 0
+        place = TopicPartition(topic, 0)
+        assert client.reader().extent(place) == (0, 3)
+        page = client.reader(value=Text()).page(place, 1)
+        assert [record.value for record in page.records] == ["b", "c"]
+        assert page.next_offset == 3
+        assert client.lag(f"{topic}-g") == 0
+        assert client.admin.groups.lag(f"{topic}-g").total == 0
         for record in client.tail(topic, since="start", value=Text()):
             assert record.value == "a"
             break
