@@ -13,7 +13,7 @@ from .terminal import As, Output, emit, headline, say, table
 
 quorum = typer.Typer(
     name="quorum",
-    help="The metadata quorum: its state, and a voter whose disk was lost.",
+    help="The metadata quorum: its state, its log, and a voter whose disk was lost.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -36,6 +36,32 @@ def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     voters = [_row(one, "leader" if one["leads"] else "follower") for one in document["voters"]]
     observers = [_row(one, "observer") for one in document["observers"]]
     emit(table(header, voters + observers, output))
+
+
+@quorum.command()
+def log(
+    since: Annotated[
+        int | None,
+        typer.Option("--since", metavar="INDEX", min=0, help="From this entry on, to the end."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("-n", "--num", metavar="N", min=1, max=1000, help="So many of the last.")
+    ] = 100,
+    output: As = Output.TABLE,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Show what the quorum has decided: the committed entries of the metadata log.
+
+    Entries that a snapshot covers are no longer there; --since says so when it goes that far."""
+    from .quorum_log import columns_of, content_in_words, pages
+
+    api = NodeApi(url)
+    entries = [entry for page in pages(api, since, number) for entry in page["entries"]]
+    if output is Output.JSON:
+        emit(json.dumps(entries, indent=2))
+        return
+    rows = [(*columns_of(one), content_in_words(one["content"])) for one in entries]
+    emit(table(("INDEX", "TERM", "KIND", "CONTENT"), rows, output))
 
 
 @quorum.command("replace-voter")

@@ -477,6 +477,7 @@ class Node:
             services=self.services,
             callers=self._http_forwarders[1],
             history=history,
+            quorum_log=self.raft if isinstance(self.raft, RaftLog) else None,
         )
         if self._http_placeholder is not None:
             self._http_placeholder.close()

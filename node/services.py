@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..groups import GroupCoordinator
 from ..metadata.image import BrokerImage, ClusterImage
@@ -37,8 +37,9 @@ class Services:
     known_brokers: KnownBrokers
     producer_ids: ProducerIds
     topic_creation: TopicCreation
-    http_calls: Callable[[bytes], Awaitable[bytes]] | None = None
-    """What other nodes' HTTP clients want of this one; None while HTTP is not served."""
+    http_calls: dict[str, Callable[[bytes], Awaitable[bytes]]] = field(default_factory=dict)
+    """What other nodes' HTTP clients want of this one, by the part of HTTP that answers; empty
+    while HTTP is not served."""
 
     @property
     def image(self) -> ClusterImage:

@@ -33,6 +33,7 @@ from .interface import (
     StateMachine,
     Unknown,
 )
+from .log_page import CommittedEntry, LogPage
 from .observer import Observer
 from .raft_log import RaftLog
 from .settings import RaftSettings
@@ -50,8 +51,10 @@ __all__ = [
     "ChannelPeer",
     "ChannelServerProtocol",
     "ChannelTls",
+    "CommittedEntry",
     "Credential",
     "HandshakeFailed",
+    "LogPage",
     "NotLeader",
     "Observer",
     "ObserverStatus",

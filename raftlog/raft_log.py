@@ -21,6 +21,7 @@ from .guards import ALL_GUARDS, GuardContext, GuardFactory, NewDirectories, Pinn
 from .handshake import Credential
 from .interface import OnRole, Outcome, PeerStatus, RaftStatus, Role, StateMachine, Unknown
 from .journal import Journal
+from .log_page import LogPage, page_of
 from .messages import COMMAND, Message
 from .settings import RaftSettings
 from .snapshots import SnapshotStore
@@ -218,6 +219,19 @@ class RaftLog:
             snapshot_index=0 if latest is None else latest.index,
             peers={peer: self._peer_status(driver, peer) for peer in self._peers},
             observers={} if self._feed is None else self._feed.status(),
+        )
+
+    def page(self, start: int | None, limit: int) -> LogPage:
+        """Committed entries from `start` on, or the newest ones."""
+        driver, journal, store = self._running(), self._journal, self._store
+        assert journal is not None
+        assert store is not None
+        return page_of(
+            journal,
+            commit_index=driver.commit_index,
+            snapshot_index=0 if store.latest is None else store.latest.index,
+            start=start,
+            limit=limit,
         )
 
     def _peer_status(self, driver: Driver, peer: int) -> PeerStatus:

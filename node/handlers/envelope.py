@@ -12,8 +12,13 @@ from ...wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ..served import Call
 from ..services import Services
 
+CALL_SEPARATOR = b"\0"
+"""Between the name of the part of HTTP that is asked, and its question."""
+
 
 async def handle(services: Services, request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
-    if services.http_calls is None:
+    part, _, question = bytes(request.request_data).partition(CALL_SEPARATOR)
+    answer = services.http_calls.get(part.decode("ascii", "replace"))
+    if answer is None:
         return EnvelopeResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
-    return EnvelopeResponse(response_data=await services.http_calls(request.request_data))
+    return EnvelopeResponse(response_data=await answer(question))

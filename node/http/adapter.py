@@ -11,7 +11,7 @@ from typing import TypeVar
 from ...groups import OFFSETS_TOPIC, ClientContext, GroupCoordinator
 from ...metadata.image import ClusterImage
 from ...partitions import Replicas, Role
-from ...raftlog import RaftStatus
+from ...raftlog import RaftLog, RaftStatus
 from ...raftlog import Role as QuorumRole
 from ...seam import Clock
 from ...seam.fault_switches import FaultSwitches
@@ -46,6 +46,7 @@ from ...wire.messages.produce import ProduceRequest, ProduceResponse
 from ..broker_lifecycle import BrokerLifecycle, BrokerState
 from ..controller_client import ControllerClient, ControllerUnavailable
 from ..handlers.describe_configs import described
+from ..handlers.envelope import CALL_SEPARATOR
 from ..loop_lag import LagSummary, LoopLag
 from ..metadata_history import MetadataHistory
 from ..producer_ids import NoProducerId
@@ -98,6 +99,7 @@ class NodeForHttp:
         services: Services,
         callers: Forwarder,
         history: MetadataHistory,
+        quorum_log: RaftLog | None,
     ) -> None:
         """`controller`: of HTTP's own, since requests on one are answered in order. `lifecycle`:
         None while it is not made yet, because registration tells where HTTP listens. `callers`:
@@ -117,6 +119,7 @@ class NodeForHttp:
         self._services = services
         self._callers = callers
         self._history = history
+        self._quorum_log = quorum_log
 
     @property
     def node_id(self) -> int:
@@ -280,6 +283,9 @@ class NodeForHttp:
         # Of the loop, where `--with-faults` has installed one that has them.
         return getattr(asyncio.get_running_loop(), "fault_switches", None)
 
+    def quorum_log(self) -> RaftLog | None:
+        return self._quorum_log
+
     def metadata_history(self) -> MetadataHistory:
         return self._history
 
@@ -310,11 +316,12 @@ class NodeForHttp:
             node_id, ApiKey.DESCRIBE_CONFIGS, request, deadline, DescribeConfigsResponse
         )
 
-    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
-        self._services.http_calls = answer
+    def serve_calls(self, part: str, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self._services.http_calls[part] = answer
 
-    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
-        request = EnvelopeRequest(request_data=question, client_host_address=b"")
+    async def call(self, node_id: int, part: str, question: bytes, deadline: float) -> bytes:
+        data = part.encode() + CALL_SEPARATOR + question
+        request = EnvelopeRequest(request_data=data, client_host_address=b"")
         answer = await self._callers.ask(node_id, ApiKey.ENVELOPE, request, deadline)
         assert isinstance(answer, EnvelopeResponse)
         if answer.error_code != ErrorCode.NONE or answer.response_data is None:

@@ -104,6 +104,25 @@ class Quorum(TypedDict):
     observers: list[QuorumReplica]
 
 
+class QuorumLogEntry(TypedDict):
+    """A committed entry of the metadata log."""
+
+    index: int
+    term: int
+    kind: Annotated[str, "Of the command; Barrier and NewTerm are the quorum's own."]
+    content: Annotated[dict[str, Any], "The command's fields."]
+
+
+class QuorumLog(TypedDict):
+    """A stretch of the metadata log, as one voter keeps it."""
+
+    node_id: Annotated[int, "The voter."]
+    first_index: Annotated[int, "The oldest entry that is kept."]
+    snapshot_index: Annotated[int, "Last index that the newest snapshot covers; 0 without one."]
+    commit_index: int
+    entries: list[QuorumLogEntry]
+
+
 class ReplaceVoter(TypedDict):
     """The directory that is the voter from now on."""
 

@@ -29,6 +29,8 @@ from . import (
     producers,
     query,
     quorum,
+    quorum_calls,
+    quorum_log,
     tail,
     topic_changes,
     topics,
@@ -141,6 +143,7 @@ _OPENAPI = web.AppKey("openapi", list[bytes])
 
 def install(app: web.Application) -> None:
     app[_OPENAPI] = []
+    quorum_calls.install(app, {"page": quorum_log.answer_page})
     app.add_routes([operation.route() for operation in operations()])
 
 
@@ -213,6 +216,22 @@ def operations() -> tuple[Operation, ...]:
             quorum.quorum,
             "The metadata quorum as its leader sees it",
             {200: Answer(ok, {JSON: d.Quorum})},
+        ),
+        Operation(
+            "GET",
+            "/api/v1/quorum/log",
+            quorum_log.quorum_log,
+            "What the quorum has decided: the committed entries of the metadata log",
+            {200: Answer(ok, {JSON: d.QuorumLog})},
+            errors=(409, 416, 504),
+            parameters=(
+                Parameter("from", d.Offset, "Index of the first entry; by default the newest."),
+                Parameter(
+                    "limit",
+                    Annotated[int, Keywords(minimum=0, maximum=quorum_log.LARGEST_LIMIT)],
+                    "How many; 100 by default.",
+                ),
+            ),
         ),
         Operation(
             "PUT",

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...metadata.image import ClusterImage
 from ...partitions import ReplicationCounters, TopicTraffic
-from ...raftlog import RaftStatus
+from ...raftlog import LogPage, RaftStatus
 from ...seam import frozen
 from ...seam.fault_switches import FaultSwitches
 from ...wire import Message
@@ -65,6 +65,12 @@ class NodeCounters:
     replication: ReplicationCounters
     requests: Mapping[str, int]
     """Of Kafka's protocol, from clients and other nodes, by API."""
+
+
+class QuorumLog(Protocol):
+    """A voter's log of the metadata."""
+
+    def page(self, start: int | None, limit: int) -> LogPage: ...
 
 
 class HttpNode(Protocol):
@@ -194,11 +200,15 @@ class HttpNode(Protocol):
         """A broker's settings are known to itself alone; topics' to every node."""
         ...
 
-    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+    def quorum_log(self) -> QuorumLog | None:
+        """None for an observer, which keeps none."""
+        ...
+
+    def serve_calls(self, part: str, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
         """`answer` gets what the HTTP part of another node asks of this one by `call`."""
         ...
 
-    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
+    async def call(self, node_id: int, part: str, question: bytes, deadline: float) -> bytes:
         """What the HTTP part of another node answers. It stops working on it when this is
         cancelled or the channel between the two is lost."""
         ...

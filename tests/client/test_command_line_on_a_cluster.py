@@ -195,6 +195,16 @@ def test_a_partition_is_looked_at_and_handed_over(run: Run) -> None:
     assert handed.split("\t")[:3] == ["handed", "0", str(to)]
 
 
+def test_the_metadata_log_tells_what_was_decided(run: Run) -> None:
+    run("topic", "create", "decided", "-p", "2")
+    entries = json.loads(run("quorum", "log", "-n", "1000", "-o", "json").stdout)
+    created = [one for one in entries if one["kind"] == "CreateTopics"]
+    assert "decided" in [topic["name"] for one in created for topic in one["content"]["topics"]]
+    [last] = run("quorum", "log", "-n", "1", "-o", "plain").stdout.splitlines()
+    since = json.loads(run("quorum", "log", "--since", last.split("\t")[0], "-o", "json").stdout)
+    assert since[0]["index"] == int(last.split("\t")[0])
+
+
 def test_a_cluster_that_was_not_started_with_faults_says_how(run: Run) -> None:
     assert "--with-faults" in run("chaos", "cut", "1", "2", status=1).stderr
 

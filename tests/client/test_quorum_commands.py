@@ -14,7 +14,10 @@ from typer.testing import CliRunner, Result
 
 from logboat.client.cli import app
 from logboat.client.failure import ExitStatus
+from logboat.metadata.codec import encode_command
+from logboat.metadata.commands import FenceBroker, NewController
 from logboat.node.http.server import application
+from logboat.raftlog import CommittedEntry, LogPage
 from logboat.wire import ErrorCode
 from logboat.wire.messages.describe_quorum import ReplicaState
 from tests.http.fake_http_node import NOW_MS, FakeNode
@@ -60,6 +63,41 @@ async def test_status_is_a_table_or_json(url: str) -> None:
     assert observer.split() == ["4", "observer", "-", "-", "never", "-"]
     document = json.loads((await logboat(url, "status", "-o", "json")).stdout)
     assert document["high_watermark"] == 90
+
+
+class ShortLog:
+    def page(self, start: int | None, limit: int) -> LogPage:
+        entries = (
+            CommittedEntry(7, 3, None),
+            CommittedEntry(8, 3, encode_command(NewController(2, 3))),
+            CommittedEntry(9, 3, encode_command(FenceBroker(8, 1, 5))),
+        )
+        shown = [one for one in entries if 7 <= (start or 7) <= one.index][:2]
+        return LogPage(7, 6, 9, tuple(shown))
+
+
+async def test_the_log_is_read_page_by_page(url: str, node: FakeNode) -> None:
+    node.log = ShortLog()
+    shown = await logboat(url, "log", "--since", "7")
+    header, *rows = shown.stdout.splitlines()
+    assert header.split() == ["INDEX", "TERM", "KIND", "CONTENT"]
+    assert [row.split() for row in rows] == [
+        ["7", "3", "NewTerm", "-"],
+        ["8", "3", "NewController", "node_id=2", "term=3"],
+        ["9", "3", "FenceBroker", "node_id=1", "broker_epoch=5"],
+    ]
+    plain = await logboat(url, "log", "-o", "plain")
+    assert plain.stdout.startswith("7\t3\tNewTerm\t-\n")
+    document = json.loads((await logboat(url, "log", "--since", "9", "-o", "json")).stdout)
+    assert document[0]["content"] == {"controller_epoch": 8, "node_id": 1, "broker_epoch": 5}
+
+
+async def test_what_the_snapshot_covers_is_one_sentence(url: str, node: FakeNode) -> None:
+    node.log = ShortLog()
+    refused = await logboat(url, "log", "--since", "3")
+    assert refused.exit_code == ExitStatus.FAILED
+    assert "what came before 7 is no longer in the log" in refused.stderr
+    assert "from 7 on" in refused.stderr
 
 
 async def test_replace_voter_sends_node_and_directory(url: str, node: FakeNode) -> None:

@@ -20,11 +20,17 @@ from logboat.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from logboat.node.http.ports import AnswerLost, LocalReplica, NodeCounters, Unreachable
+from logboat.node.http.ports import (
+    AnswerLost,
+    LocalReplica,
+    NodeCounters,
+    QuorumLog,
+    Unreachable,
+)
 from logboat.node.loop_lag import LagSummary
 from logboat.node.metadata_history import MetadataHistory
 from logboat.partitions import ReplicationCounters
-from logboat.raftlog import RaftStatus, Role
+from logboat.raftlog import CommittedEntry, LogPage, RaftStatus, Role
 from logboat.seam.fault_switches import FaultSwitches
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -96,6 +102,14 @@ def topic(name: str, leaders: Sequence[int] = (1, 2, 3), *, leader_epoch: int = 
     )
 
 
+class NewLog:
+    """Of a quorum that has only elected a leader."""
+
+    def page(self, start: int | None, limit: int) -> LogPage:
+        entries = (CommittedEntry(2, 1, None),) if start in (None, 2) and limit else ()
+        return LogPage(2, 0, 2, entries)
+
+
 class FakeNode:
     """Node 1 of three. Tests set `errors`, `unreachable`, `silent`, and look into `asked`."""
 
@@ -148,6 +162,11 @@ class FakeNode:
             snapshot_index=0,
         )
         self.quorum_voters: list[ReplicaState] = []
+        self.log: QuorumLog | None = NewLog()
+        self.answers: dict[str, Callable[[bytes], Awaitable[bytes]]] = {}
+        """What this node serves to others, by part of HTTP."""
+        self.other_answers: dict[str, Callable[[bytes], Awaitable[bytes]]] = {}
+        """What all other nodes serve to this one."""
         self.quorum_observers: list[ReplicaState] = []
         self.replaced: AddRaftVoterRequest | None = None
         self.replace_error = ErrorCode.NONE
@@ -399,11 +418,16 @@ class FakeNode:
         ]
         return DescribeConfigsResponse(results=results)
 
-    def serve_calls(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
-        return
+    def serve_calls(self, part: str, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self.answers[part] = answer
 
-    async def call(self, node_id: int, question: bytes, deadline: float) -> bytes:
-        raise Unreachable
+    async def call(self, node_id: int, part: str, question: bytes, deadline: float) -> bytes:
+        if part not in self.other_answers:
+            raise Unreachable
+        return await self.other_answers[part](question)
+
+    def quorum_log(self) -> QuorumLog | None:
+        return self.log
 
     async def describe_quorum(
         self, request: DescribeQuorumRequest, deadline: float

@@ -17,6 +17,9 @@ from ....seam import frozen
 from ....wire import ErrorCode
 from ..errors import ApiError
 
+PART = "v2"
+"""Name of this part of HTTP among those that other nodes ask."""
+
 
 class Operation(StrEnum):
     HOLDS = "holds"

@@ -11,7 +11,7 @@ import re
 
 from ..errors import ApiError
 from ..ports import AnswerLost, HttpNode, Unreachable
-from .calls import Answer, Call, Operation, decode_answer, encode_call
+from .calls import PART, Answer, Call, Operation, decode_answer, encode_call
 from .instances import Instances, Key, name_is_taken, no_instance
 from .performing import perform
 
@@ -100,7 +100,9 @@ class Finding:
     async def _ask_there(self, node_id: int, call: Call, patience_s: float) -> Answer:
         deadline = asyncio.get_running_loop().time() + ANSWER_S + patience_s
         try:
-            answer = decode_answer(await self._node.call(node_id, encode_call(call), deadline))
+            answer = decode_answer(
+                await self._node.call(node_id, PART, encode_call(call), deadline)
+            )
         except Unreachable:
             raise self._cannot_ask(node_id, call.name) from None
         except AnswerLost:

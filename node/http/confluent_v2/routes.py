@@ -10,6 +10,7 @@ from aiohttp import web
 from ..guards import Handler
 from ..keys import LEADERS, NODE, RNG
 from . import consumers, produce, topics
+from .calls import PART
 from .consumers import FINDING, INSTANCES
 from .finding import Finding
 from .instances import Instances
@@ -60,7 +61,7 @@ def install(app: web.Application) -> None:
 
 async def _living(app: web.Application) -> AsyncIterator[None]:
     instances = app[INSTANCES]
-    app[NODE].serve_calls(partial(answer_call, instances))
+    app[NODE].serve_calls(PART, partial(answer_call, instances))
     instances.start()
     yield
     await instances.stop()
