@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
+from .while_connected import is_gone
+
 log = logging.getLogger(__name__)
 
 SLOW_READER_SECONDS = 20.0
@@ -52,6 +54,11 @@ class OpenResponse:
             raise ClientGone(f"nothing was read for {SLOW_READER_SECONDS:.0f} s") from None
         except OSError as error:
             raise ClientGone(str(error)) from error
+
+    def check_client(self) -> None:
+        """What writing would tell. Raises ClientGone."""
+        if is_gone(self._request):
+            raise ClientGone("it closed the connection")
 
     async def finish(self) -> None:
         """Raises ClientGone."""

@@ -40,6 +40,10 @@ HEARTBEAT_MS = 15_000
 LONGEST_HEARTBEAT_MS = 60_000
 SHORTEST_HEARTBEAT_MS = 100
 
+GONE_LOOK_S = 2.0
+"""Between looks whether the client is there, while there is nothing to say: its place is another's
+then, and so is its feed."""
+
 _LONGEST_FOR_MS = 24 * 3_600_000
 
 FEEDS = web.AppKey("feeds", Feeds)
@@ -232,17 +236,22 @@ class Follower:
         return await worked(held.size, lambda: self._events.records(held.chunk, number, others))
 
     async def _wait(self, answer: OpenResponse) -> None:
-        """For news, saying now and then that one is still there."""
+        """For news, saying now and then that one is still there. Raises ClientGone."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._wanted.heartbeat_s
         if self._end_at is not None:
             until = min(until, self._end_at)
-        try:
-            async with asyncio.timeout_at(until):
-                await self._news.wait()
-        except TimeoutError:
-            if until != self._end_at:
-                await answer.send(self._events.heartbeat())
+        while not self._news.is_set():
+            try:
+                async with asyncio.timeout_at(min(until, loop.time() + GONE_LOOK_S)):
+                    await self._news.wait()
+            except TimeoutError:
+                answer.check_client()
+                if loop.time() < until:
+                    continue
+                if until != self._end_at:
+                    await answer.send(self._events.heartbeat())
+                break
         for number, cursor in self._cursors.items():
             if cursor.trouble is None:
                 continue

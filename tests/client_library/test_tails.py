@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from logboat.client import Client, Gap, Refused, Text, TopicNotFound, TopicPartition, Unreachable
+from logboat.client import (
+    Client,
+    DecodeFailed,
+    Gap,
+    Json,
+    Refused,
+    Text,
+    TopicNotFound,
+    TopicPartition,
+    Unreachable,
+)
 from logboat.client.sdk import tail_stream
 from tests.client_library.stub_node import served
 
@@ -182,6 +192,27 @@ async def test_a_reset_is_a_gap_and_says_why(
     assert told[0].reason == reason
     assert list(tail.gaps) == told
     assert tail.positions == {place: after + 1, TopicPartition("t", 1): 0}
+
+
+async def test_a_record_that_cannot_be_decoded_is_passed_by_whoever_goes_on(
+    nodes: list[TailNode],
+) -> None:
+    nodes[0].scripts = [[opened(5, 0), record(5)], [opened(6, 0), record(6)]]
+    async with Client(nodes[0].url) as client:
+        tail = client.tail("t", value=Json())  # Their value is `x`.
+        async with asyncio.timeout(30):
+            for offset in (5, 6):
+                with pytest.raises(DecodeFailed, match=f"t-0 at {offset}"):
+                    await anext(aiter(tail))
+    assert nodes[0].asked[1]["last_event_id"] == record(5)["id"]
+    assert tail.positions[TopicPartition("t", 0)] == 7
+
+
+async def test_some_partitions_are_followed_alone(nodes: list[TailNode]) -> None:
+    nodes[0].scripts = [[opened(5, 0), record(5)]]
+    async with Client(nodes[0].url) as client:
+        assert await taken(client, 1, partitions=[0, 7]) == [(0, 5)]
+    assert nodes[0].asked[0]["partitions"] == "0,7"
 
 
 async def test_given_positions_are_gone_to_and_the_others_begin_as_asked(

@@ -282,6 +282,18 @@ async def test_a_partition_without_a_leader_is_said_to_stall_and_goes_on(
         assert (await reader.event())["value"] in ("committed before", "after")
 
 
+async def test_a_client_that_is_gone_keeps_no_place_though_nothing_is_to_be_said(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logboat.node.http.tail.GONE_LOOK_S", 0.01)
+    assert http.app is not None
+    admission, feeds = http.app[ADMISSION], http.app[FEEDS]
+    async with tailing(http, "?heartbeat=60s"):
+        await until(lambda: len(feeds) == 3)
+        assert admission.tails == 1
+    await until(lambda: admission.tails == 0 and len(feeds) == 0)
+
+
 async def test_heartbeats_come_while_nothing_does(http: Http) -> None:
     async with http.get(TAIL + "?heartbeat=100ms") as response:
         await response.content.readline()
