@@ -7,7 +7,7 @@ only what the consumer protocol of groups needs is flexible.
 tells *did not happen* from *may have happened*, `producer` and `consumer` do the work and write the
 history; `group_member` shares partitions with others by the classic protocol, `consumer_member` by
 the consumer protocol, and `ownership` is what either does with its own; `churn` makes and deletes
-topics; `replica_reader` looks at what nobody else has read.
+topics, `trimmer` deletes records; `replica_reader` looks at what nobody else has read.
 """
 
 from .churn import ChurnedTopic
@@ -20,6 +20,7 @@ from .journal import NEMESIS, OBSERVER, Journal, Witness
 from .producer import Producer
 from .replica_reader import read_replicas
 from .requests import TopicPartition
+from .trimmer import Trimmer
 
 __all__ = [
     "NEMESIS",
@@ -35,6 +36,7 @@ __all__ = [
     "Member",
     "Producer",
     "TopicPartition",
+    "Trimmer",
     "Witness",
     "read_replicas",
 ]

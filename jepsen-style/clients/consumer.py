@@ -108,7 +108,10 @@ class Consumer:
     async def _take_error(
         self, partition: TopicPartition, position: FetchPosition, error: str
     ) -> None:
-        if error == "OFFSET_OUT_OF_RANGE" and self._journal.witness.may_end_before(partition):
+        start = self._journal.witness.may_begin_at(partition)
+        if error == "OFFSET_OUT_OF_RANGE" and position.offset < start:
+            self.positions[partition] = start
+        elif error == "OFFSET_OUT_OF_RANGE" and self._journal.witness.may_end_before(partition):
             self._begins_anew[partition] = None
         elif error == "OFFSET_OUT_OF_RANGE":
             # All before the position was committed, so every leader of this epoch holds it (D4).

@@ -26,6 +26,14 @@ class Witness(Protocol):
         """A consumer was given the record: it is committed."""
         ...
 
+    def deleting(self, partition: TopicPartition, before: int) -> None:
+        """Somebody is about to ask for this: no promise holds below `before` any more."""
+        ...
+
+    def may_begin_at(self, partition: TopicPartition) -> int:
+        """Up to which offset deletion was asked for."""
+        ...
+
     def may_end_before(self, partition: TopicPartition) -> bool:
         """Whether its log may end before what was consumed: a loss outside the guarantee."""
         ...
@@ -114,6 +122,11 @@ class Journal:
 
     def answer(self, process: int, outcome: Outcome, micros: list[Any]) -> None:
         self.history.complete(process, outcome, micros, self._now_ns())
+
+    def deleting(self, partition: TopicPartition, before: int) -> None:
+        """Records below `before` may be gone from now on, whatever becomes of the request."""
+        self.observe(OBSERVER, "delete-records", {"key": partition.key, "before": before})
+        self.witness.deleting(partition, before)
 
     def promised(
         self, topic: str, *, synced: bool, replication_factor: int, min_insync_replicas: int

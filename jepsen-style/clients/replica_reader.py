@@ -25,7 +25,7 @@ async def read_replicas(
 ) -> None:
     """Return when all below `ends` was read from this node. Whatever it refuses is asked again: a
     replica that finds damage must be filled and serve in the end."""
-    positions = dict.fromkeys(ends, 0)
+    positions = {partition: witness.may_begin_at(partition) for partition in ends}
     while waiting := [partition for partition, at in positions.items() if at < ends[partition]]:
         wanted = {
             partition: FetchPosition(ANY_EPOCH, positions[partition]) for partition in waiting

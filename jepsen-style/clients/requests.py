@@ -25,6 +25,7 @@ class Api(IntEnum):
     SYNC_GROUP = 14
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
@@ -45,6 +46,7 @@ VERSIONS: Mapping[Api, int] = {
     Api.SYNC_GROUP: 3,
     Api.CREATE_TOPICS: 4,
     Api.DELETE_TOPICS: 3,
+    Api.DELETE_RECORDS: 1,
     Api.INIT_PRODUCER_ID: 1,
     Api.ELECT_LEADERS: 1,
     Api.INCREMENTAL_ALTER_CONFIGS: 0,
@@ -327,6 +329,27 @@ def list_offsets_response(reader: Reader) -> tuple[int, int]:
 
     (((error, offset),),) = reader.array(lambda r: (r.string(), r.array(answer))[1])
     return error, offset
+
+
+def delete_records_request(partition: TopicPartition, before: int, *, timeout_ms: int) -> Writer:
+    def topic(writer: Writer, _: None) -> None:
+        writer.string(partition.topic)
+        writer.array([None], lambda w, _: w.int32(partition.partition).int64(before))
+
+    return Writer().array([None], topic).int32(timeout_ms)
+
+
+def delete_records_response(reader: Reader) -> tuple[int, int]:
+    """(error, low watermark) of the one partition."""
+    reader.int32()
+
+    def answer(reader: Reader) -> tuple[int, int]:
+        reader.int32()
+        low_watermark = reader.int64()
+        return reader.int16(), low_watermark
+
+    (((error, low_watermark),),) = reader.array(lambda r: (r.string(), r.array(answer))[1])
+    return error, low_watermark
 
 
 def init_producer_id_request() -> Writer:

@@ -17,14 +17,14 @@ TOLD = 5
 
 
 def replica_divergence(ledger: Ledger, ends: Mapping[Key, int]) -> Iterator[str]:
-    """RULES V4: batches, not files, up to the watermark."""
+    """RULES V4: batches, not files, up to the watermark; from where none may have been deleted."""
     for key, partition in ledger.partitions():
         reference: list[tuple[int, tuple[int, int, int]]] | None = None
         for node_id in partition.replicas:
             batches = [
                 (batch.base_offset, batch.name)
                 for batch in ledger.disks[node_id].batches(key)
-                if batch.base_offset < ends[key]
+                if ledger.start(key) <= batch.base_offset < ends[key]
             ]
             if reference is None:
                 reference = batches

@@ -73,6 +73,8 @@ class Ledger:
         self.given_up: dict[Key, int] = {}
         """Partitions that have lost records outside the guarantee, or may have: of leader epochs up
         to this one."""
+        self._deleted: dict[Key, int] = {}
+        """Up to which offset somebody has asked for deletion."""
         self._passing = tuple(passing)
         self._cached = tuple(cached)
         self._turn = turn
@@ -183,6 +185,19 @@ class Ledger:
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         self._commit(partition.key, offset, value, "consumed")
 
+    def deleting(self, partition: TopicPartition, before: int) -> None:
+        self._deleted[partition.key] = before
+        committed = self._committed.get(partition.key, {})
+        for offset in [offset for offset in committed if offset < before]:
+            del committed[offset]
+
+    def may_begin_at(self, partition: TopicPartition) -> int:
+        return self.start(partition.key)
+
+    def start(self, key: Key) -> int:
+        """Below, nothing is promised any more."""
+        return self._deleted.get(key, 0)
+
     def may_end_before(self, partition: TopicPartition) -> bool:
         return partition.key in self.given_up
 
@@ -193,8 +208,10 @@ class Ledger:
         if batch is None:
             self.violation(f"one record: {key} at {offset} was {how} as {value[:30]!r}, not so")
             return
-        if before is not None or batch.leader_epoch <= self.given_up.get(key, -1):
-            # The second: an answer may have been under way for long.
+        if before is not None or offset < self.start(key):
+            return
+        if batch.leader_epoch <= self.given_up.get(key, -1):
+            # The answer may have been under way for long.
             return
         committed[offset] = batch
         self._give_up_without_holder(key)

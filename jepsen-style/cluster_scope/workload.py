@@ -15,9 +15,10 @@ from ..clients import (
     Journal,
     Producer,
     TopicPartition,
+    Trimmer,
     read_replicas,
 )
-from ..schedule import Churn, Consumers, Producers, Schedule
+from ..schedule import Churn, Consumers, Producers, Schedule, Trims
 from ..schedule.schedule import OFFSETS_TOPIC
 from ..schedule.targets import partition_of
 from ..simulation.dice import stream
@@ -56,6 +57,8 @@ class Workload:
         self._producing: list[asyncio.Task[None]] = []
         self.churned: list[ChurnedTopic] = []
         self._churning: list[asyncio.Task[None]] = []
+        self.trimmers: list[Trimmer] = []
+        self._trimming: list[asyncio.Task[None]] = []
         self.groups = [
             GroupWork(
                 group,
@@ -121,6 +124,8 @@ class Workload:
                 self._start_consumer(consumers)
         for group in self.groups:
             group.start()
+        for number, trims in enumerate(self._schedule.trims):
+            self._start_trimmer(number, trims)
         for churn in self._schedule.churn:
             for place in range(churn.topics):
                 self._start_churn(f"{churn.topic.name}-{place}", churn)
@@ -177,6 +182,21 @@ class Workload:
 
         self._churning.append(self._spawn(come_and_go))
 
+    def _start_trimmer(self, number: int, chosen: Trims) -> None:
+        async def trim(client: ClusterClient) -> None:
+            trimmer = Trimmer(
+                client,
+                self._journal,
+                self._partitions(chosen.topic),
+                keep_records=chosen.keep_records,
+                interval_s=chosen.interval_ms / 1000,
+                dice=stream(self._schedule.seed, f"trimmer:{number}"),
+            )
+            self.trimmers.append(trimmer)
+            await trimmer.run()
+
+        self._trimming.append(self._spawn(trim))
+
     # The end
 
     def progress(self) -> Callable[[], bool]:
@@ -195,10 +215,12 @@ class Workload:
             producer.stopping = True
         for churned in self.churned:
             churned.stopping = True
+        for trimmer in self.trimmers:
+            trimmer.stopping = True
 
     def producers_done(self) -> bool:
-        """Those of topics that come and go, too; raises what one of them did not expect."""
-        tasks = [*self._producing, *self._churning]
+        """Whoever else changes something, too; raises what one of them did not expect."""
+        tasks = [*self._producing, *self._churning, *self._trimming]
         for task in tasks:
             if task.done():
                 task.result()

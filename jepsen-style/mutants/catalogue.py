@@ -596,6 +596,20 @@ RULINGS = mutants(
     ),
     ("a loss invents commits", "if not told <= {None, *", "if False and {None, *"),
 )
+RECORDS = mutants(
+    "kafka",
+    "kafka.records",
+    (
+        "who asks for a deletion is not heard",
+        'if event.get("f") == "delete-records":',
+        "if False:",
+    ),
+    (
+        "a deletion takes one record more",
+        'max(log.log_start, event["value"]["before"])',
+        'max(log.log_start, event["value"]["before"] + 1)',
+    ),
+)
 LEVELS = mutants(
     "kafka",
     "kafka.check",
@@ -641,5 +655,6 @@ CATALOGUE: tuple[Mutant, ...] = (
     *LEDGER,
     *PROMISES,
     *RULINGS,
+    *RECORDS,
     *LEVELS,
 )

@@ -122,6 +122,15 @@ def retention(story: Story, bad: bool) -> None:
     story.poll(5, (base + 2, 2), (base + 3, 3))
 
 
+def deletion(story: Story, bad: bool) -> None:
+    """The head was deleted by a client who was never answered: no loss below, a loss at it."""
+    base = story.base
+    for value in (1, 2, 3):
+        story.send(0, value, base + value)
+    story.see("delete-records", key="x", before=base + (1 if bad else 2))
+    story.poll(5, (base + 2, 2), (base + 3, 3))
+
+
 def compaction(story: Story, bad: bool) -> None:
     story.settings = KafkaSettings(compacted=frozenset({"x"}))
     base = story.base
@@ -741,6 +750,7 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         lost_indeterminate,
         unseen,
         retention,
+        deletion,
         compaction,
         aborted_read,
         phantom,

@@ -81,6 +81,8 @@ class _Promises:
 
     def __init__(self) -> None:
         self.answers: dict[str, list[float]] = {}
+        self.deleted: dict[str, int] = {}
+        """Up to which offset deletion was asked for."""
         self.violations: list[str] = []
 
     def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
@@ -89,6 +91,12 @@ class _Promises:
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         pass
+
+    def deleting(self, partition: TopicPartition, before: int) -> None:
+        self.deleted[partition.key] = before
+
+    def may_begin_at(self, partition: TopicPartition) -> int:
+        return self.deleted.get(partition.key, 0)
 
     def may_end_before(self, partition: TopicPartition) -> bool:
         """Nothing here is outside the guarantee (`strikes.refuse_unknown`)."""

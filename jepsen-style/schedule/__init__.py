@@ -21,6 +21,7 @@ from .schedule import (
     ScheduleError,
     Target,
     Topic,
+    Trims,
 )
 from .targets import ClusterView, nodes_of, role_of
 
@@ -43,6 +44,7 @@ __all__ = [
     "ScheduleError",
     "Target",
     "Topic",
+    "Trims",
     "between",
     "generate",
     "nodes_of",

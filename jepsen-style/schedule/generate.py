@@ -21,7 +21,18 @@ from .coverage import Cell, Phase
 from .kinds import KINDS, Option
 from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, draw_options
 from .quests import COORDINATOR, has_group, quests
-from .schedule import PROTOCOLS, Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
+from .schedule import (
+    PROTOCOLS,
+    Churn,
+    Consumers,
+    Fault,
+    Group,
+    Producers,
+    Schedule,
+    Target,
+    Topic,
+    Trims,
+)
 
 HURT_MS = 26_000
 FIRST_FAULT_MS = 800
@@ -42,8 +53,17 @@ WELL_AGAIN_MS = 2_500
 
 def generate(seed: int, *, nodes: int = 3) -> Schedule:
     """The schedule of `seed`. Needs three nodes or more."""
-    drawn = _without_group(seed, nodes)
+    drawn = _with_trims(_without_group(seed, nodes), stream(seed, "trims"))
     return _with_group(drawn, stream(seed, "groups")) if has_group(seed) else drawn
+
+
+def _with_trims(schedule: Schedule, dice: Random) -> Schedule:
+    """By dice of its own, as groups are."""
+    if dice.random() < 0.7:
+        return schedule
+    interval_ms = dice.choice((300, 1_000))
+    trims = Trims(TOPIC, keep_records=dice.choice((20, 60)), interval_ms=interval_ms)
+    return replace(schedule, trims=(trims,))
 
 
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:
@@ -310,6 +330,52 @@ class _Faults:
         self._add(at, "kill", target, 2_200)
         return self._add(at + 1_400, "power-cut", target, self._duration(), {"keep": "none"})
 
+    def _slow_then_power(self, at: int) -> int:
+        """What a node confirms before its slow disk has it is gone with the power."""
+        target = self._node()
+        slow = {"sync_ms": self._dice.choice((100, 400))}
+        over = self._add(at, "slow-disk", target, 2_000, slow)
+        lost = at + 500 + self._dice.randrange(1_000)
+        return max(over, self._add(lost, "power-cut", target, self._short(), {"keep": "none"}))
+
+    def _there_and_back(self, at: int) -> int:
+        """A leader that cannot copy what it appends is deposed, cut back, and leads again before
+        its clients have reached anybody else: what was cut must be forgotten altogether."""
+        old = self._leader()
+        self._add(at, "isolate", old, 1_700, {"clients": False})
+        # By then another one leads, out of the clients' reach and not for long.
+        self._add(at + 1_300, "clients-cut", old, 2_400)
+        return self._add(at + 2_700 + self._dice.randrange(400), "kill", old, 1_500)
+
+    def _while_it_recovers(self, at: int) -> int:
+        """A node goes down again while it is still reading its logs, or cutting them."""
+        target = self._node()
+        keep = {"keep": self._dice.choice(("none", "prefix", "any"))}
+        over = self._add(at, "power-cut", target, 600 + self._dice.randrange(1_500), keep)
+        again = over + 10 + self._dice.randrange(self._dice.choice((60, 600)))
+        kind = self._dice.choice(("power-cut", "power-cut", "kill"))
+        return self._add(again, kind, target, self._short(), keep if kind == "power-cut" else {})
+
+    def _while_a_replica_joins(self, at: int) -> int:
+        """A follower is back and about to join; who decides upon that goes, or who asks for it."""
+        over = self._add(at, "kill", self._follower(), 1_500)
+        who = self._dice.choice((Target("controller"), self._leader()))
+        kind = self._dice.choice(("kill", "pause", "isolate"))
+        return self._add(over + 200 + self._dice.randrange(900), kind, who, self._duration())
+
+    def _before_it_is_copied(self, at: int) -> int:
+        """The leader goes with records that its followers are slow to fetch."""
+        topic = self._dice.choice(self._topics)
+        partition = self._dice.randrange(topic.partitions)
+        late = {"latency_ms": 100, "jitter_ms": 150}
+        for number in range(2):
+            follower = Target("follower", topic.name, partition, number)
+            self._add(at, "delay", follower, 1_500, late)
+        leader = Target("leader", topic.name, partition)
+        kind = self._dice.choice(("kill", "power-cut", "isolate", "restart"))
+        options = draw_options(self._dice, kind)
+        return self._add(at + 700, kind, leader, self._duration() + 900, options)
+
     # Quests
 
     def _quest(self, at: int, cell: Cell) -> int:
@@ -359,5 +425,10 @@ _STROKES: Mapping[Stroke, int] = {
     _Faults._quick_return: 2,
     _Faults._sync_then_power: 1,
     _Faults._two_leaders_one_after_the_other: 1,
+    _Faults._slow_then_power: 2,
+    _Faults._there_and_back: 2,
+    _Faults._while_it_recovers: 2,
+    _Faults._while_a_replica_joins: 1,
+    _Faults._before_it_is_copied: 1,
 }
 """With their weights."""

@@ -58,6 +58,16 @@ class Consumers:
 
 
 @dataclass(frozen=True, slots=True)
+class Trims:
+    """Somebody deletes the heads of a topic's partitions (KIP-107)."""
+
+    topic: str
+    keep_records: int = 40
+    """So many at the end of a partition stay."""
+    interval_ms: int = 600
+
+
+@dataclass(frozen=True, slots=True)
 class Churn:
     """Topics that come and go: each is made, written and read, given another setting, deleted, and
     made again under the same name."""
@@ -151,6 +161,7 @@ class Schedule:
     faults: tuple[Fault, ...]
     churn: tuple[Churn, ...] = ()
     groups: tuple[Group, ...] = ()
+    trims: tuple[Trims, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of every node."""
     network: Mapping[str, int] = field(default_factory=dict)
@@ -199,6 +210,7 @@ class Schedule:
             "producers": _each(Producers, document, "producers"),
             "consumers": _each(Consumers, document, "consumers"),
             "groups": _each(Group, document, "groups"),
+            "trims": _each(Trims, document, "trims"),
             "churn": tuple(_churn(item) for item in document.pop("churn", ())),
             "faults": tuple(_fault(item) for item in document.pop("faults", ())),
         }
@@ -212,6 +224,7 @@ class Schedule:
         named = [clients.topic for clients in self.producers]
         named += [clients.topic for clients in self.consumers]
         named += [group.topic for group in self.groups]
+        named += [trims.topic for trims in self.trims]
         named += [churn.alter for churn in self.churn if churn.alter]
         for topic in named:
             if topic not in partitions:

@@ -29,6 +29,11 @@ class Violations:
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None: ...
 
+    def deleting(self, partition: TopicPartition, before: int) -> None: ...
+
+    def may_begin_at(self, partition: TopicPartition) -> int:
+        return 0
+
     def may_end_before(self, partition: TopicPartition) -> bool:
         return False
 

@@ -297,6 +297,11 @@ class NoWitness:
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         pass
 
+    def deleting(self, partition: TopicPartition, before: int) -> None: ...
+
+    def may_begin_at(self, partition: TopicPartition) -> int:
+        return 0
+
     def may_end_before(self, partition: TopicPartition) -> bool:
         return False
 

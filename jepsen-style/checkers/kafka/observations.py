@@ -11,6 +11,7 @@ as `value`:
 | `high-watermark` | key, node, incarnation, high_watermark |
 | `batches` | key, batches: [[base offset, producer id, producer epoch, first sequence, count]] |
 | `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
+| `delete-records` | key, before (a client is about to ask for it) |
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
 | `group` | group, key (the partition that keeps the group's offsets and generations) |
 | `group-done` | group, ends: {key: the offset that it has committed, at the end of the log} |

@@ -182,6 +182,7 @@ class Records:
         self.uncertain: list[tuple[int, str, Hashable]] = []
         """(operation, key, value) of every send without an answer."""
         self._read(history)
+        self._read_deletions(history)
         for operation, key, value in self.uncertain:
             if value in self.keys[key].offset_of:
                 self.certain[operation] = 1
@@ -223,6 +224,13 @@ class Records:
         except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
             shown = shortened(micros if micros else history.argument[index])
             raise HistoryError(f"operation {index}: cannot understand {shown} ({error})") from error
+
+    def _read_deletions(self, history: History) -> None:
+        """What a client has asked to delete may be missing, whether it was told so or not."""
+        for _, event in history.observations:
+            if event.get("f") == "delete-records":
+                log = self.log(event["value"]["key"])
+                log.log_start = max(log.log_start, event["value"]["before"])
 
     def _several(self, index: int, micros: list[Any]) -> None:
         verbs = [micro[0] for micro in micros]
