@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pysyncobj.config import SERIALIZER_STATE
 
 from ..seam import Fatal, OnFatal, TaskScope, frozen, offload
+from .applier import Applier
 from .engine import Voter
 from .interface import StateMachine
 from .journal import Journal
@@ -46,6 +47,7 @@ class EngineSnapshots:
         store: SnapshotStore,
         journal: Journal,
         machine: StateMachine,
+        applier: Applier,
         scope: TaskScope,
         on_done: Callable[[], None],
         is_sending: Callable[[int], bool],
@@ -54,6 +56,7 @@ class EngineSnapshots:
         self._store = store
         self._journal = journal
         self._machine = machine
+        self._applier = applier
         self._scope = scope
         self._on_done = on_done
         self._is_sending = is_sending
@@ -78,6 +81,8 @@ class EngineSnapshots:
 
     def serialize(self, data: tuple[object, LogEntry, LogEntry, object], compact_to: int) -> None:
         """`data` holds the last applied entry and its predecessor."""
+        if self._applier.next_index is not None:
+            return  # The machine is not there yet; the engine asks again in its next turn.
         if self._retry_at is not None and asyncio.get_running_loop().time() < self._retry_at:
             return
         (command, index, term), (_, _, previous_term) = data[1], data[2]
@@ -94,6 +99,7 @@ class EngineSnapshots:
         try:
             # At start it is decoded here: nobody is served yet.
             decoded = self.received or self._decode(self._newest())
+            self._applier.drop()
             decoded.install(decoded.snapshot.id.index)
             return (None, *self._head_of_log(decoded.snapshot), [])
         except BaseException as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import Protocol
@@ -38,11 +38,20 @@ class Unknown:
 Outcome = Applied | NotLeader | Unknown
 
 
+Steps = Generator[int, None, object]
+"""Work in steps between which the loop may turn to others (RULES F1). Each number is what was done
+since the last one: 1 for some five microseconds of a processor. Returns the result."""
+
+
 class StateMachine(Protocol):
     """What the log drives: the same commands at the same indexes on every node."""
 
     def apply(self, index: int, command: bytes) -> object:
         """Apply one committed command; deterministic. An exception ends the process (RULES A1).
+
+        Returns the result or, where it may take long, `Steps` that do. They run before the next
+        command; until they have ended the machine's state is the one before. A snapshot may take
+        their place.
 
         Indexes grow but are not contiguous: barriers and the leaders' own entries take some.
         """

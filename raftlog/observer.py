@@ -18,6 +18,7 @@ from random import Random
 from uuid import UUID
 
 from ..seam import Fatal, OnFatal, TaskScope, offload
+from .applier import Applier
 from .channel import Channel, ChannelClosed, dial
 from .feed_messages import (
     FEED_SERVICE,
@@ -31,7 +32,6 @@ from .feed_messages import (
 )
 from .handshake import Credential, HandshakeFailed
 from .interface import NotLeader, OnRole, Outcome, PeerStatus, RaftStatus, Role, StateMachine
-from .journal_state import LogEntry
 from .messages import COMMAND, BadMessage, SnapshotChunk
 from .settings import RaftSettings
 from .snapshots import Snapshot, SnapshotId, check_received
@@ -69,6 +69,7 @@ class Observer:
         self._settings = settings
         self._rng = rng
         self._machine = machine
+        self._applier = Applier(machine, work_per_turn=settings.work_per_turn)
         self._on_role = on_role
         self._scope = TaskScope(on_fatal)
         self._turn = rng.randrange(len(self._voters))
@@ -245,7 +246,7 @@ class Observer:
     # The log
 
     async def _apply(self, answer: FeedEntries) -> None:
-        """Commands in order, a few in one turn of the loop (RULES F1)."""
+        """Commands in order, so much work in one turn of the loop (RULES F1)."""
         if answer.prev_index != self._applied_index:
             raise VoterLost(f"it tells of {answer.prev_index}, asked was {self._applied_index}")
         if answer.entries and self._applied_term not in (None, answer.prev_term):
@@ -253,16 +254,13 @@ class Observer:
                 f"the committed entry {self._applied_index} has term {answer.prev_term} on a voter "
                 f"and term {self._applied_term} here"
             )
-        for number, entry in enumerate(answer.entries, start=1):
-            self._apply_entry(entry)
-            if number % self._settings.applies_per_turn == 0:
+        for command, index, term in answer.entries:
+            if command[0] == COMMAND:  # Not a leader's own.
+                self._applier.submit(index, command[1:])
+            while self._applier.next_index is not None:
                 await asyncio.sleep(0)
-
-    def _apply_entry(self, entry: LogEntry) -> None:
-        command, index, term = entry
-        if command[0] == COMMAND and len(command) > 1:  # Neither a leader's own nor a barrier.
-            self._machine.apply(index, command[1:])
-        self._applied_index, self._applied_term = index, term
+                self._applier.turn()
+            self._applied_index, self._applied_term = index, term
 
     async def _whole_snapshot(
         self, source: VoterConnection, chunk: SnapshotChunk, patience: float

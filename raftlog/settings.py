@@ -33,7 +33,9 @@ class RaftSettings:
     proposals_per_turn: int = 64
     """Handed to the engine in one turn of the loop (RULES F1)."""
     applies_per_turn: int = 64
-    """Commands applied in one turn of the loop (RULES F1)."""
+    """Committed commands that the engine hands over in one turn of the loop (RULES F1)."""
+    work_per_turn: int = 320
+    """Done by the state machine in one turn of the loop, in the units of `Steps` (RULES F1)."""
 
     feed_wait_s: float = 0.5
     """How long an observer's question waits for something to be committed."""
