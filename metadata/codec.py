@@ -34,8 +34,12 @@ from .commands import (
 )
 from .levels import FIRST_LEVEL, LATEST_LEVEL
 from .packing import Malformed, Packer, packer_of
+from .steps import Steps, all_at_once
 
 COMMAND_FORMAT = 1
+
+SHORT_BYTES = 2_048
+"""A command up to this size is decoded at once."""
 
 _HEADER = struct.Struct(">BBH")
 
@@ -84,6 +88,11 @@ def encode_command(command: Command, level: int = LATEST_LEVEL) -> bytes:
 
 def decode_command(data: bytes) -> Command:
     """Raises Fatal: a node that does not know a committed command cannot go on (RULES A2)."""
+    return all_at_once(decode_in_steps(data))
+
+
+def decode_in_steps(data: bytes) -> Steps[Command]:
+    """The same, leaving the loop to others in between (RULES F1)."""
     if len(data) < _HEADER.size:
         raise Fatal(f"a command of {len(data)} bytes stands in the quorum's log")
     form, level, kind = _HEADER.unpack_from(data)
@@ -95,7 +104,10 @@ def decode_command(data: bytes) -> Command:
             f"kinds up to {max(_KINDS)}): start a newer release on this node"
         )
     try:
-        return packer.decode(data[_HEADER.size :])
+        body = data[_HEADER.size :]
+        if len(body) <= SHORT_BYTES:
+            return packer.decode(body)
+        return (yield from packer.decode_in_steps(body))
     except Malformed as error:
         name = _KINDS[kind].__name__
         raise Fatal(f"a {name} command in the quorum's log is malformed: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from uuid import UUID
 
 from .elections import Alike, ElectionRules, change_partition
 from .image import NO_LEADER, BrokerImage, ClusterImage, PartitionImage, TopicImage
+from .steps import TOPIC, Steps, slices
 
 
 class ImageDraft:
@@ -21,6 +22,9 @@ class ImageDraft:
         self._brokers: dict[int, BrokerImage] | None = None
         self._topics: dict[str, TopicImage] | None = None
         self._topic_names: dict[UUID, str] | None = None
+        self._edited: dict[str, list[PartitionImage]] = {}
+        """By topic: its partitions, where single ones were put; `finish` hands them over. A copy of
+        thousands for each single one would be quadratic."""
         self._fields: dict[str, Any] = {}
         self._active: frozenset[int] | None = None
 
@@ -35,9 +39,15 @@ class ImageDraft:
         return self._image.topics if self._topics is None else self._topics
 
     def topic_by_id(self, topic_id: UUID) -> TopicImage | None:
+        """Its partitions are those before any `put_partition`."""
         names = self._image.topic_names if self._topic_names is None else self._topic_names
         name = names.get(topic_id)
         return None if name is None else self.topics[name]
+
+    def partition(self, topic: TopicImage, number: int) -> PartitionImage | None:
+        """As it is now."""
+        partitions = self._edited.get(topic.name, topic.partitions)
+        return partitions[number] if 0 <= number < len(partitions) else None
 
     def acceptable(self, broker_id: int) -> bool:
         """May this broker lead and join an ISR (RULES D3)?"""
@@ -69,19 +79,21 @@ class ImageDraft:
         del self._own_topics()[topic.name]
         del self._own_topic_names()[topic.topic_id]
 
-    def put_partition(self, topic_name: str, partition: PartitionImage) -> None:
-        topic = self.topics[topic_name]
+    def put_partition(self, topic: TopicImage, partition: PartitionImage) -> None:
         number = partition.partition
-        if topic.partitions[number] is partition:
+        if self.partition(topic, number) is partition:
             return
-        partitions = (*topic.partitions[:number], partition, *topic.partitions[number + 1 :])
-        self.put_topic(replace(topic, partitions=partitions))
+        if topic.name not in self._edited:
+            self._edited[topic.name] = list(topic.partitions)
+        self._edited[topic.name][number] = partition
 
     def set(self, field: str, value: Any) -> None:
         """Any other field of the image; maps are frozen here."""
         self._fields[field] = MappingProxyType(value) if isinstance(value, dict) else value
 
     def finish(self) -> ClusterImage:
+        for name, partitions in self._edited.items():
+            self.put_topic(replace(self.topics[name], partitions=tuple(partitions)))
         changes = dict(self._fields)
         if self._brokers is not None:
             # Sorted, so that whoever walks the map sees the same order after a snapshot.
@@ -123,7 +135,7 @@ class ImageDraft:
         unclean: bool = False,
         distrusted: bool = False,
         lost_disk: bool = False,
-    ) -> None:
+    ) -> Steps[None]:
         """The broker leaves every ISR and leads nothing any more.
 
         Its image must already say that it is not acceptable. `unclean`: it may have lost what was
@@ -139,31 +151,39 @@ class ImageDraft:
                 lost_data = node_id if lossy else None
                 leave = partial(_leave, node_id, self.rules(topic), lost_data, lost_disk)
                 events[event] = Alike(leave)
-            change = events[event].change
-            self._replace_partitions(
-                topic,
-                [
-                    change(partition) if node_id in partition.replicas else partition
-                    for partition in topic.partitions
-                ],
+            yield from self._change_partitions(
+                topic, events[event], lambda p: node_id in p.replicas
             )
 
-    def elect_where_leaderless(self, topic: TopicImage, *, among: int | None = None) -> None:
-        """Elections that were impossible may be possible now, say because broker `among` came."""
-        alike = Alike(partial(change_partition, rules=self.rules(topic)))
-        self._replace_partitions(
-            topic,
-            [
-                alike.change(partition)
-                if partition.leader == NO_LEADER and (among is None or among in partition.replicas)
-                else partition
-                for partition in topic.partitions
-            ],
-        )
+    def elect_where_leaderless(self, *, among: int) -> Steps[None]:
+        """Elections that were impossible may be possible now that broker `among` has come."""
+        events: dict[tuple[int, bool], Alike] = {}
+        """By all in which topics differ here."""
+        for topic in list(self.topics.values()):
+            event = topic.min_insync_replicas, topic.unclean_leader_election
+            if event not in events:
+                events[event] = Alike(partial(change_partition, rules=self.rules(topic)))
+            yield from self._change_partitions(
+                topic, events[event], lambda p: p.leader == NO_LEADER and among in p.replicas
+            )
 
-    def _replace_partitions(self, topic: TopicImage, partitions: list[PartitionImage]) -> None:
+    def decide_anew(self, topic: TopicImage) -> Steps[None]:
+        """Put a topic whose own settings have changed, with what follows for its partitions."""
+        event = Alike(partial(change_partition, rules=self.rules(topic)))
+        if topic != self.topics[topic.name]:
+            self.put_topic(topic)
+        yield from self._change_partitions(topic, event, lambda p: True)
+
+    def _change_partitions(
+        self, topic: TopicImage, event: Alike, concerns: Callable[[PartitionImage], bool]
+    ) -> Steps[None]:
+        partitions: list[PartitionImage] = []
+        for piece in slices(topic.partitions):
+            partitions += [event.change(p) if concerns(p) else p for p in piece]
+            yield len(piece)
         if any(new is not old for new, old in zip(partitions, topic.partitions, strict=True)):
             self.put_topic(replace(topic, partitions=tuple(partitions)))
+            yield TOPIC
 
 
 def _leave(

@@ -11,12 +11,20 @@ import heapq
 from collections.abc import Callable
 
 from ..seam import Fatal, OnFatal, TaskScope, offload
-from .apply import apply
-from .codec import decode_command
+from .apply import apply_in_steps
+from .codec import decode_in_steps
 from .commands import Digest
 from .image import ClusterImage, ImageChange
 from .results import Result
-from .snapshot import compare, decode_snapshot, digest_of, empty_image, encode_snapshot
+from .snapshot import (
+    compare,
+    decode_snapshot,
+    digest_of,
+    empty_image,
+    encode_snapshot,
+    share_unchanged,
+)
+from .steps import Steps
 
 DIGEST_INTERVAL = 1_000
 """Commands between two digests (RULES A3)."""
@@ -82,11 +90,11 @@ class MetadataMachine:
 
     # --- raftlog.StateMachine ---
 
-    def apply(self, index: int, command: bytes) -> Result:
+    def apply(self, index: int, command: bytes) -> Steps[Result]:
         """Raises Fatal for a command that this release does not know (RULES A2)."""
         before = self._image
-        decoded = decode_command(command)
-        after, result = apply(before, index, decoded)
+        decoded = yield from decode_in_steps(command)
+        after, result = yield from apply_in_steps(before, index, decoded)
         if before.index // DIGEST_INTERVAL < index // DIGEST_INTERVAL:
             self._tasks.spawn(self._compute_digest(after), name=f"digest of image {index}")
         if isinstance(decoded, Digest):
@@ -103,9 +111,11 @@ class MetadataMachine:
     def decode(self, snapshot: bytes) -> Callable[[int], None]:
         """What jumps to a snapshot; one change covers the way there (RULES A7). Raises Fatal.
 
-        Decoding 10,000 partitions takes a fifth of a second: it happens beside the loop (F1).
+        Decoding 10,000 partitions takes a fifth of a second: it happens beside the loop (F1), and
+        so does looking for those that this node knows already. The image is immutable; should the
+        machine be further on by the time of the jump, some that are equal count as changed.
         """
-        image = decode_snapshot(snapshot)
+        image = share_unchanged(decode_snapshot(snapshot), self._image)
         return lambda index: self._jump_to(image, index)
 
     def _jump_to(self, image: ClusterImage, index: int) -> None:

@@ -23,6 +23,7 @@ from uuid import UUID
 import msgpack
 
 from ..seam import frozen
+from .steps import Steps, slices
 
 Value = TypeVar("Value")
 
@@ -42,6 +43,8 @@ class Packer(Generic[Value]):
 
     pack: Callable[[Value], Any]
     unpack: Callable[[Any], Value]
+    unpack_in_steps: Callable[[Any], Steps[Value]] | None = None
+    """The same for what may hold thousands of values; None where it cannot."""
 
     def encode(self, value: Value) -> bytes:
         return cast(bytes, msgpack.packb(self.pack(value)))
@@ -49,8 +52,18 @@ class Packer(Generic[Value]):
     def decode(self, data: bytes | memoryview) -> Value:
         """Raises Malformed."""
         try:
-            packed = msgpack.unpackb(data, use_list=True, strict_map_key=False)
-            return self.unpack(packed)
+            return self.unpack(_read(data))
+        except Malformed:
+            raise
+        except Exception as error:
+            raise Malformed(f"{type(error).__name__}: {error}") from error
+
+    def decode_in_steps(self, data: bytes | memoryview) -> Steps[Value]:
+        """The same, leaving the loop to others in between (RULES F1)."""
+        if self.unpack_in_steps is None:
+            return self.decode(data)
+        try:
+            return (yield from self.unpack_in_steps(_read(data)))
         except Malformed:
             raise
         except Exception as error:
@@ -87,6 +100,10 @@ def packer_of(hint: Any, level: int, *, without: tuple[str, ...] = ()) -> Packer
     raise TypeError(f"{hint!r} cannot be packed in one way only")
 
 
+def _read(data: bytes | memoryview) -> Any:
+    return msgpack.unpackb(data, use_list=True, strict_map_key=False)
+
+
 def _a(expected: type, packed: Any) -> Any:
     if type(packed) is not expected:
         raise Malformed(f"{type(packed).__name__} where {expected.__name__} belongs")
@@ -109,10 +126,24 @@ def _optional(inner: Packer[Any]) -> Packer[Any]:
 
 
 def _sequence(inner: Packer[Any]) -> Packer[Any]:
-    pack, unpack = inner.pack, inner.unpack
+    pack, unpack, unpack_in_steps = inner.pack, inner.unpack, inner.unpack_in_steps
+    plain = pack is _same
+
+    def in_steps(packed: Any) -> Steps[Any]:
+        items: list[Any] = []
+        for piece in slices(_a(list, packed)):
+            if unpack_in_steps is None:
+                items += [unpack(item) for item in piece]
+            else:
+                for item in piece:
+                    items.append((yield from unpack_in_steps(item)))
+            yield len(piece)
+        return tuple(items)
+
     return Packer(
-        list if pack is _same else lambda value: [pack(item) for item in value],
+        list if plain else lambda value: [pack(item) for item in value],
         lambda packed: tuple([unpack(item) for item in _a(list, packed)]),
+        None if plain else in_steps,
     )
 
 
@@ -145,6 +176,7 @@ def _dataclass(cls: type, level: int, without: tuple[str, ...]) -> Packer[Any]:
     names = [name for name, _ in stored]
     packs = [(name, None if one.pack is _same else one.pack) for name, one in stored]
     unpacks = [one.unpack for _, one in stored]
+    in_steps = [one.unpack_in_steps for _, one in stored]
 
     def pack(value: Any) -> list[Any]:
         return [
@@ -152,10 +184,20 @@ def _dataclass(cls: type, level: int, without: tuple[str, ...]) -> Packer[Any]:
             for name, one in packs
         ]
 
-    def unpack(packed: Any) -> Any:
+    def check(packed: Any) -> None:
         if len(_a(list, packed)) != len(unpacks):
             raise Malformed(f"{cls.__name__} of {len(packed)} fields, not {len(unpacks)}")
+
+    def unpack(packed: Any) -> Any:
+        check(packed)
         values = [one(item) for one, item in zip(unpacks, packed, strict=True)]
         return cls(**dict(zip(names, values, strict=True)))
 
-    return Packer(pack, unpack)
+    def unpack_in_steps(packed: Any) -> Steps[Any]:
+        check(packed)
+        values = []
+        for one, steps, item in zip(unpacks, in_steps, packed, strict=True):
+            values.append(one(item) if steps is None else (yield from steps(item)))
+        return cls(**dict(zip(names, values, strict=True)))
+
+    return Packer(pack, unpack, unpack_in_steps if any(in_steps) else None)

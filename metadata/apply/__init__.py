@@ -5,6 +5,6 @@ locale, regex or set order (RULES A1). A command that no longer fits the image i
 Kafka's error code in the result; nothing raises. One file per family of commands.
 """
 
-from .dispatch import apply
+from .dispatch import apply, apply_in_steps
 
-__all__ = ["apply"]
+__all__ = ["apply", "apply_in_steps"]

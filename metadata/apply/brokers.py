@@ -16,13 +16,14 @@ from ..draft import ImageDraft
 from ..image import FAILED_SYNC_EPOCH, BrokerImage, ClusterImage
 from ..levels import level_of
 from ..results import Result, refuse
+from ..steps import Steps
 from .dedupe import forget
 from .incarnations import stale_incarnation
 
 Applied = tuple[ClusterImage, Result]
 
 
-def register_broker(image: ClusterImage, index: int, command: RegisterBroker) -> Applied:
+def register_broker(image: ClusterImage, index: int, command: RegisterBroker) -> Steps[Applied]:
     """Atomically: fence the old incarnation, take its leaderships, install the new broker epoch.
 
     * The same incarnation again is the answer it got before: nothing moves.
@@ -68,7 +69,7 @@ def register_broker(image: ClusterImage, index: int, command: RegisterBroker) ->
     )
     # Without an old registration the broker may still be named as replica: it was unregistered,
     # and nothing is known about its disk.
-    draft.take_away(
+    yield from draft.take_away(
         command.node_id,
         unclean=old is None or command.previous_broker_epoch != old.broker_epoch,
         distrusted=command.previous_broker_epoch == FAILED_SYNC_EPOCH,
@@ -77,7 +78,7 @@ def register_broker(image: ClusterImage, index: int, command: RegisterBroker) ->
     return forget(draft.finish(), command.node_id), Result(value=index)
 
 
-def fence_broker(image: ClusterImage, index: int, command: FenceBroker) -> Applied:
+def fence_broker(image: ClusterImage, index: int, command: FenceBroker) -> Steps[Applied]:
     """Out of every ISR, by the rules into the ELR; leaders elected in the same step."""
     stale = stale_incarnation(image, command.node_id, command.broker_epoch)
     if stale is not None:
@@ -89,11 +90,11 @@ def fence_broker(image: ClusterImage, index: int, command: FenceBroker) -> Appli
     draft.put_broker(
         replace(broker, fenced=True, in_controlled_shutdown=False, controlled_shutdown_index=-1)
     )
-    draft.take_away(command.node_id)
+    yield from draft.take_away(command.node_id)
     return draft.finish(), Result()
 
 
-def unfence_broker(image: ClusterImage, index: int, command: UnfenceBroker) -> Applied:
+def unfence_broker(image: ClusterImage, index: int, command: UnfenceBroker) -> Steps[Applied]:
     """Leaderless partitions may elect it. It joins an ISR only through its leader (D3)."""
     stale = stale_incarnation(image, command.node_id, command.broker_epoch)
     if stale is not None:
@@ -103,14 +104,13 @@ def unfence_broker(image: ClusterImage, index: int, command: UnfenceBroker) -> A
         return image, Result()
     draft = ImageDraft(image)
     draft.put_broker(replace(broker, fenced=False))
-    for topic in list(draft.topics.values()):
-        draft.elect_where_leaderless(topic, among=command.node_id)
+    yield from draft.elect_where_leaderless(among=command.node_id)
     return draft.finish(), Result()
 
 
 def set_controlled_shutdown(
     image: ClusterImage, index: int, command: SetControlledShutdown
-) -> Applied:
+) -> Steps[Applied]:
     """Moves its leaderships; the index is what every active broker must have read (B6)."""
     stale = stale_incarnation(image, command.node_id, command.broker_epoch)
     if stale is not None:
@@ -120,11 +120,11 @@ def set_controlled_shutdown(
         return image, Result()
     draft = ImageDraft(image)
     draft.put_broker(replace(broker, in_controlled_shutdown=True, controlled_shutdown_index=index))
-    draft.take_away(command.node_id)
+    yield from draft.take_away(command.node_id)
     return draft.finish(), Result()
 
 
-def unregister_broker(image: ClusterImage, index: int, command: UnregisterBroker) -> Applied:
+def unregister_broker(image: ClusterImage, index: int, command: UnregisterBroker) -> Steps[Applied]:
     """Forgotten; whatever comes later under this node id starts with an unknown disk."""
     if command.node_id not in image.brokers:
         return image, refuse(
@@ -132,5 +132,5 @@ def unregister_broker(image: ClusterImage, index: int, command: UnregisterBroker
         )
     draft = ImageDraft(image)
     draft.remove_broker(command.node_id)
-    draft.take_away(command.node_id, unclean=True, lost_disk=True)
+    yield from draft.take_away(command.node_id, unclean=True, lost_disk=True)
     return forget(draft.finish(), command.node_id), Result()

@@ -9,32 +9,36 @@ from types import MappingProxyType
 from ...wire import ErrorCode
 from ..commands import AlterConfigs, BrokerConfigs, TopicConfigs
 from ..draft import ImageDraft
-from ..elections import change_partition
 from ..image import ClusterImage, TopicImage
 from ..results import Item, Result
+from ..steps import DECISION, Steps
 from ..topic_configs import CLUSTER_DEFAULT, MIN_INSYNC_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 Applied = tuple[ClusterImage, Result]
 
 
-def alter_configs(image: ClusterImage, index: int, command: AlterConfigs) -> Applied:
+def alter_configs(image: ClusterImage, index: int, command: AlterConfigs) -> Steps[Applied]:
     """Compare-and-set against the settings that each change was computed from."""
     draft = ImageDraft(image)
-    items = [_alter_topic(draft, change) for change in command.topics]
+    items = []
+    for topic in command.topics:
+        items.append((yield from _alter_topic(draft, topic)))
     configs = dict(image.configs)
-    items += [_alter_broker(draft, configs, change) for change in command.brokers]
+    for broker in command.brokers:
+        items.append((yield from _alter_broker(draft, configs, broker)))
     if configs != image.configs:
         draft.set("configs", dict(sorted(configs.items())))
     return draft.finish(), Result(items=tuple(items))
 
 
-def _alter_topic(draft: ImageDraft, change: TopicConfigs) -> Item:
+def _alter_topic(draft: ImageDraft, change: TopicConfigs) -> Steps[Item]:
+    yield DECISION
     topic = draft.topic_by_id(change.topic_id)
     if topic is None:
         return Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic does not exist.")
     if topic.configs != change.before:
         return Item(ErrorCode.INVALID_UPDATE_VERSION, "the settings have changed meanwhile")
-    _resolve(
+    yield from _resolve(
         draft,
         replace(topic, configs=MappingProxyType(dict(change.after))),
         change.min_insync_replicas,
@@ -45,7 +49,8 @@ def _alter_topic(draft: ImageDraft, change: TopicConfigs) -> Item:
 
 def _alter_broker(
     draft: ImageDraft, configs: dict[str, Mapping[str, str]], change: BrokerConfigs
-) -> Item:
+) -> Steps[Item]:
+    yield DECISION
     if configs.get(change.broker, {}) != change.before:
         return Item(ErrorCode.INVALID_UPDATE_VERSION, "the settings have changed meanwhile")
     if change.after:
@@ -56,7 +61,7 @@ def _alter_broker(
         for topic in list(draft.topics.values()):
             has_min = MIN_INSYNC_REPLICAS in topic.configs
             has_unclean = UNCLEAN_LEADER_ELECTION in topic.configs
-            _resolve(
+            yield from _resolve(
                 draft,
                 topic,
                 topic.min_insync_replicas if has_min else change.min_insync_replicas,
@@ -65,13 +70,10 @@ def _alter_broker(
     return Item()
 
 
-def _resolve(draft: ImageDraft, topic: TopicImage, min_insync_replicas: int, unclean: bool) -> None:
+def _resolve(
+    draft: ImageDraft, topic: TopicImage, min_insync_replicas: int, unclean: bool
+) -> Steps[None]:
     """A smaller minimum may empty an ELR, a permission may end a partition's leaderless time."""
-    changed = replace(
-        topic, min_insync_replicas=min_insync_replicas, unclean_leader_election=unclean
+    yield from draft.decide_anew(
+        replace(topic, min_insync_replicas=min_insync_replicas, unclean_leader_election=unclean)
     )
-    rules = draft.rules(changed)
-    partitions = tuple(change_partition(partition, rules) for partition in topic.partitions)
-    changed = replace(changed, partitions=partitions)
-    if changed != draft.topics[topic.name]:
-        draft.put_topic(changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +32,7 @@ from ..commands import (
 from ..image import ClusterImage
 from ..levels import level_of
 from ..results import Result, refuse
+from ..steps import Steps, all_at_once
 from .brokers import (
     fence_broker,
     register_broker,
@@ -45,7 +46,10 @@ from .dedupe import remember, remembered
 from .leaders import alter_partition, elect_leaders, reorder_replicas, replicas_lost
 from .topics import create_partitions, create_topics, delete_topics
 
-Rule = Callable[[ClusterImage, int, Any], tuple[ClusterImage, Result]]
+Applied = tuple[ClusterImage, Result]
+
+Rule = Callable[[ClusterImage, int, Any], Applied | Steps[Applied]]
+"""In steps where it may look at many partitions."""
 
 _LEVEL_1: Mapping[type[Command], Rule] = MappingProxyType(
     {
@@ -73,26 +77,36 @@ _LEVEL_1: Mapping[type[Command], Rule] = MappingProxyType(
 _RULES: Mapping[int, Mapping[type[Command], Rule]] = MappingProxyType({1: _LEVEL_1})
 
 
-def apply(image: ClusterImage, index: int, command: Command) -> tuple[ClusterImage, Result]:
+def apply(image: ClusterImage, index: int, command: Command) -> Applied:
     """The image after the command at `index`, and the verdict for whoever proposed it."""
-    after, result = _apply(image, index, command)
+    return all_at_once(apply_in_steps(image, index, command))
+
+
+def apply_in_steps(image: ClusterImage, index: int, command: Command) -> Steps[Applied]:
+    """The same, leaving the loop to others in between (RULES F1)."""
+    after, result = yield from _apply(image, index, command)
     return replace(after, index=index), result
 
 
-def _apply(image: ClusterImage, index: int, command: Command) -> tuple[ClusterImage, Result]:
-    rule = _RULES[level_of(image)][type(command)]
-    if isinstance(command, NewController):
-        return rule(image, index, command)
-    if command.controller_epoch != image.controller_epoch:
+def _apply(image: ClusterImage, index: int, command: Command) -> Steps[Applied]:
+    if (
+        not isinstance(command, NewController)
+        and command.controller_epoch != image.controller_epoch
+    ):
         return image, refuse(
             ErrorCode.NOT_CONTROLLER,
             f"made in controller epoch {command.controller_epoch}, "
             f"the controller epoch is {image.controller_epoch}",
         )
     if not isinstance(command, CreateTopics | DeleteTopics) or command.origin is None:
-        return rule(image, index, command)
+        return (yield from _by_its_rule(image, index, command))
     known = remembered(image, command)
     if known is not None:
         return image, known
-    after, result = rule(image, index, command)
+    after, result = yield from _by_its_rule(image, index, command)
     return remember(after, command, result), result
+
+
+def _by_its_rule(image: ClusterImage, index: int, command: Command) -> Steps[Applied]:
+    outcome = _RULES[level_of(image)][type(command)](image, index, command)
+    return (yield from outcome) if isinstance(outcome, Generator) else outcome

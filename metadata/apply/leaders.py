@@ -19,26 +19,30 @@ from ..draft import ImageDraft
 from ..elections import ElectionRules, change_partition
 from ..image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ..results import Item, Result
+from ..steps import DECISION, Steps
 from .incarnations import stale_incarnation
 
 Applied = tuple[ClusterImage, Result]
 
 
-def alter_partition(image: ClusterImage, index: int, command: AlterPartition) -> Applied:
+def alter_partition(image: ClusterImage, index: int, command: AlterPartition) -> Steps[Applied]:
     """Compare-and-set on the partition epoch; each partition stands for itself."""
     stale = stale_incarnation(image, command.broker_id, command.broker_epoch)
     if stale is not None:
         return image, stale
     draft = ImageDraft(image)
-    items = tuple(_change_isr(draft, command.broker_id, change) for change in command.changes)
-    return draft.finish(), Result(items=items)
+    items = []
+    for change in command.changes:
+        items.append(_change_isr(draft, command.broker_id, change))
+        yield DECISION
+    return draft.finish(), Result(items=tuple(items))
 
 
 def _change_isr(draft: ImageDraft, proposer: int, change: IsrChange) -> Item:
     topic = draft.topic_by_id(change.topic_id)
     if topic is None:
         return Item(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic {change.topic_id}")
-    partition = _partition(topic, change.partition)
+    partition = draft.partition(topic, change.partition)
     if partition is None:
         return Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name} has no {change.partition}")
     error = _refusal(draft, proposer, partition, change)
@@ -49,7 +53,7 @@ def _change_isr(draft: ImageDraft, proposer: int, change: IsrChange) -> Item:
         draft.rules(topic),
         isr=tuple(member.broker_id for member in change.new_isr),
     )
-    draft.put_partition(topic.name, after)
+    draft.put_partition(topic, after)
     if after.leader != partition.leader:
         return Item(ErrorCode.NEW_LEADER_ELECTED, partition=after)
     return Item(partition=after)
@@ -86,7 +90,7 @@ def _refusal(
     return ErrorCode.NONE
 
 
-def elect_leaders(image: ClusterImage, index: int, command: ElectLeaders) -> Applied:
+def elect_leaders(image: ClusterImage, index: int, command: ElectLeaders) -> Steps[Applied]:
     """Hand the lead to the preferred leader, or elect uncleanly where nobody leads (KIP-460)."""
     draft = ImageDraft(image)
     elect = _elect_preferred if command.election == ElectionType.PREFERRED else _elect_unclean
@@ -97,6 +101,7 @@ def elect_leaders(image: ClusterImage, index: int, command: ElectLeaders) -> App
             items.append(Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition"))
         else:
             items.append(elect(draft, topic, partition))
+        yield DECISION
     return draft.finish(), Result(items=tuple(items))
 
 
@@ -110,7 +115,7 @@ def _elect_preferred(draft: ImageDraft, topic: TopicImage, partition: PartitionI
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"the preferred leader {preferred} is not alive and in sync",
         )
-    draft.put_partition(topic.name, after)
+    draft.put_partition(topic, after)
     return Item(partition=after)
 
 
@@ -121,19 +126,22 @@ def _elect_unclean(draft: ImageDraft, topic: TopicImage, partition: PartitionIma
     after = change_partition(partition, rules)
     if after.leader == NO_LEADER:
         return Item(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is alive")
-    draft.put_partition(topic.name, after)
+    draft.put_partition(topic, after)
     return Item(partition=after)
 
 
-def reorder_replicas(image: ClusterImage, index: int, command: ReorderReplicas) -> Applied:
+def reorder_replicas(image: ClusterImage, index: int, command: ReorderReplicas) -> Steps[Applied]:
     """Another preferred leader, and another order of candidates in elections to come (KIP-455).
 
     Nobody's duties change: the leader leads on in its epoch, and who is in sync or eligible stays
     so. The new preferred leader takes over by an election of its own, as after any restart.
     """
     draft = ImageDraft(image)
-    items = tuple(_reorder(draft, wanted) for wanted in command.partitions)
-    return draft.finish(), Result(items=items)
+    items = []
+    for wanted in command.partitions:
+        items.append(_reorder(draft, wanted))
+        yield DECISION
+    return draft.finish(), Result(items=tuple(items))
 
 
 def _reorder(draft: ImageDraft, wanted: ReplicaOrder) -> Item:
@@ -160,11 +168,11 @@ def _reorder(draft: ImageDraft, wanted: ReplicaOrder) -> Item:
         last_known_elr=in_order(partition.last_known_elr),
         partition_epoch=partition.partition_epoch + 1,
     )
-    draft.put_partition(topic.name, after)
+    draft.put_partition(topic, after)
     return Item(partition=after)
 
 
-def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> Applied:
+def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> Steps[Applied]:
     """The broker's logs lack what they once held: out of ISR and ELR in both modes (RULES C1).
 
     It comes back by fetching, like a replica that never had anything. Until then it is no last
@@ -177,8 +185,11 @@ def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> App
     if stale is not None:
         return image, stale
     draft = ImageDraft(image)
-    items = tuple(_lose(draft, command.broker_id, lost) for lost in command.partitions)
-    return draft.finish(), Result(items=items)
+    items = []
+    for lost in command.partitions:
+        items.append(_lose(draft, command.broker_id, lost))
+        yield DECISION
+    return draft.finish(), Result(items=tuple(items))
 
 
 def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
@@ -211,7 +222,7 @@ def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
             leader_epoch=partition.leader_epoch + 1,
             partition_epoch=partition.partition_epoch + 1,
         )
-    draft.put_partition(topic.name, after)
+    draft.put_partition(topic, after)
     return Item(partition=after)
 
 
@@ -219,8 +230,4 @@ def _find(
     draft: ImageDraft, wanted: PartitionId
 ) -> tuple[TopicImage | None, PartitionImage | None]:
     topic = draft.topic_by_id(wanted.topic_id)
-    return topic, None if topic is None else _partition(topic, wanted.partition)
-
-
-def _partition(topic: TopicImage, number: int) -> PartitionImage | None:
-    return topic.partitions[number] if 0 <= number < len(topic.partitions) else None
+    return topic, None if topic is None else draft.partition(topic, wanted.partition)

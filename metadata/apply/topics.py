@@ -10,22 +10,25 @@ from ..commands import CreatePartitions, CreateTopics, DeleteTopics, MorePartiti
 from ..draft import ImageDraft
 from ..image import ClusterImage, PartitionImage, TopicImage
 from ..results import Item, Result
+from ..steps import TOPIC, Steps, slices
 from ..topic_names import colliding_form
 
 Applied = tuple[ClusterImage, Result]
 
 
-def create_topics(image: ClusterImage, index: int, command: CreateTopics) -> Applied:
+def create_topics(image: ClusterImage, index: int, command: CreateTopics) -> Steps[Applied]:
     draft = ImageDraft(image)
     # Built once per command: with many topics a search per new topic would be quadratic.
     taken = {colliding_form(name): name for name in image.topics}
-    items = tuple(
-        replace(_create_topic(draft, taken, new), topic=new.name) for new in command.topics
-    )
-    return draft.finish(), Result(items=items)
+    items = []
+    for new in command.topics:
+        item = yield from _create_topic(draft, taken, new)
+        items.append(replace(item, topic=new.name))
+    return draft.finish(), Result(items=tuple(items))
 
 
-def _create_topic(draft: ImageDraft, taken: dict[str, str], new: NewTopic) -> Item:
+def _create_topic(draft: ImageDraft, taken: dict[str, str], new: NewTopic) -> Steps[Item]:
+    yield TOPIC
     if new.name in draft.topics:
         return Item(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     form = colliding_form(new.name)
@@ -36,18 +39,15 @@ def _create_topic(draft: ImageDraft, taken: dict[str, str], new: NewTopic) -> It
         )
     if draft.topic_by_id(new.topic_id) is not None:
         return Item(ErrorCode.UNKNOWN_SERVER_ERROR, f"topic id {new.topic_id} is in use")
-    partitions: list[PartitionImage] = []
-    for number, replicas in enumerate(new.assignments):
-        fresh = _fresh_partition(draft, number, replicas)
-        if isinstance(fresh, Item):
-            return fresh
-        partitions.append(fresh)
+    partitions = yield from _fresh_partitions(draft, 0, new.assignments)
+    if isinstance(partitions, Item):
+        return partitions
     taken[form] = new.name
     draft.put_topic(
         TopicImage(
             name=new.name,
             topic_id=new.topic_id,
-            partitions=tuple(partitions),
+            partitions=partitions,
             min_insync_replicas=new.min_insync_replicas,
             flush_messages=new.flush_messages,
             configs=MappingProxyType(dict(new.configs)),
@@ -55,6 +55,21 @@ def _create_topic(draft: ImageDraft, taken: dict[str, str], new: NewTopic) -> It
         )
     )
     return Item(topic_id=new.topic_id)
+
+
+def _fresh_partitions(
+    draft: ImageDraft, first: int, assignments: tuple[tuple[int, ...], ...]
+) -> Steps[tuple[PartitionImage, ...] | Item]:
+    """Or why there cannot be one of them."""
+    partitions: list[PartitionImage] = []
+    for piece in slices(assignments):
+        for replicas in piece:
+            fresh = _fresh_partition(draft, first + len(partitions), replicas)
+            if isinstance(fresh, Item):
+                return fresh
+            partitions.append(fresh)
+        yield len(piece)
+    return tuple(partitions)
 
 
 def _fresh_partition(
@@ -85,10 +100,11 @@ def _fresh_partition(
     )
 
 
-def delete_topics(image: ClusterImage, index: int, command: DeleteTopics) -> Applied:
+def delete_topics(image: ClusterImage, index: int, command: DeleteTopics) -> Steps[Applied]:
     draft = ImageDraft(image)
     items = []
     for topic_id in command.topic_ids:
+        yield TOPIC
         topic = draft.topic_by_id(topic_id)
         if topic is None:
             message = f"there is no topic {topic_id}"
@@ -99,13 +115,16 @@ def delete_topics(image: ClusterImage, index: int, command: DeleteTopics) -> App
     return draft.finish(), Result(items=tuple(items))
 
 
-def create_partitions(image: ClusterImage, index: int, command: CreatePartitions) -> Applied:
+def create_partitions(image: ClusterImage, index: int, command: CreatePartitions) -> Steps[Applied]:
     draft = ImageDraft(image)
-    items = tuple(_add_partitions(draft, more) for more in command.topics)
-    return draft.finish(), Result(items=items)
+    items = []
+    for more in command.topics:
+        items.append((yield from _add_partitions(draft, more)))
+    return draft.finish(), Result(items=tuple(items))
 
 
-def _add_partitions(draft: ImageDraft, more: MorePartitions) -> Item:
+def _add_partitions(draft: ImageDraft, more: MorePartitions) -> Steps[Item]:
+    yield TOPIC
     topic = draft.topic_by_id(more.topic_id)
     if topic is None:
         return Item(
@@ -117,11 +136,8 @@ def _add_partitions(draft: ImageDraft, more: MorePartitions) -> Item:
             f"Topic currently has {len(topic.partitions)} partitions, not {more.first_partition} "
             f"as when the change was computed.",
         )
-    added: list[PartitionImage] = []
-    for number, replicas in enumerate(more.assignments, start=more.first_partition):
-        fresh = _fresh_partition(draft, number, replicas)
-        if isinstance(fresh, Item):
-            return fresh
-        added.append(fresh)
+    added = yield from _fresh_partitions(draft, more.first_partition, more.assignments)
+    if isinstance(added, Item):
+        return added
     draft.put_topic(replace(topic, partitions=(*topic.partitions, *added)))
     return Item()

@@ -15,6 +15,7 @@ from logboat.metadata.controller import Controller, ControllerSettings
 from logboat.metadata.image import BrokerImage, ClusterImage, PartitionImage
 from logboat.metadata.listeners import CLIENT_LISTENER, INTERNODE_LISTENER
 from logboat.metadata.machine import MetadataMachine
+from logboat.metadata.steps import all_at_once
 from logboat.raftlog import Applied, NotLeader, Outcome, Role, Unknown
 from logboat.wire import ErrorCode
 from logboat.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -54,7 +55,7 @@ class FakeQuorum:
     def commit(self, command: Command) -> Applied:
         self.log.append(command)
         index = self.machine.image.index + 1
-        return Applied(index, self.machine.apply(index, encode_command(command)))
+        return Applied(index, all_at_once(self.machine.apply(index, encode_command(command))))
 
     async def propose(self, command: bytes, deadline: float) -> Outcome:
         await asyncio.sleep(0.001)

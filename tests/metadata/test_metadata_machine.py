@@ -12,6 +12,7 @@ from logboat.metadata.commands import Command, CreateTopics, DeleteTopics, Diges
 from logboat.metadata.image import ImageChange
 from logboat.metadata.machine import DIGEST_INTERVAL, MetadataMachine
 from logboat.metadata.snapshot import digest_of
+from logboat.metadata.steps import all_at_once
 from logboat.seam import Fatal
 from tests.metadata.cluster_builder import Cluster, new_topic, topic_id
 
@@ -35,11 +36,11 @@ class Log:
 
     def feed(self, cluster: Cluster) -> None:
         for index, command in cluster.log[self.fed :]:
-            self.machine.apply(index, encode_command(command))
+            self.apply(index, command)
         self.fed = len(cluster.log)
 
     def apply(self, index: int, command: Command) -> object:
-        return self.machine.apply(index, encode_command(command))
+        return all_at_once(self.machine.apply(index, encode_command(command)))
 
 
 async def test_parts_are_handed_every_change_in_log_order() -> None:
