@@ -29,6 +29,7 @@ from ..wire.messages.offset_for_leader_epoch import (
 )
 from ..wire.messages.produce import ProduceRequest, ProduceResponse
 from .append_order import AppendOrder, BeforeAppend
+from .assignments import Assigned, Assignments, Changed, News, TopicGone, Unassigned
 from .delete_records import delete_records
 from .describe_producers import describe_producers
 from .fetch import Fetches
@@ -71,12 +72,18 @@ CREATING_AT_ONCE = 8
 """New logs made side by side: nothing to read, and syncs to share. Each holds a descriptor of those
 that are kept free (case O05)."""
 
+CHECKED_AT_ONCE = 200
+"""Replicas whose followers are looked at in one turn of the loop (F1)."""
+
 OPEN_AGAIN_SECONDS = 1.0
 """Between two attempts to open or create a log that the disk refused."""
 
-TOLD_AT_ONCE = 100
+TOLD_AT_ONCE = 25
 """Replicas that take up a new image in one turn of the loop (F1): a broker's death is news for all
 that it held, and each may change its role."""
+
+CONFIGURED_AT_ONCE = 25
+"""Logs that are given their settings anew in one turn of the loop (F1)."""
 
 OWED_FOR_SECONDS = 5.0
 """How long a new leader expects its followers' first fetch any moment."""
@@ -125,13 +132,17 @@ class Replicas:
         """Folders found at start that no partition has taken yet."""
         self._deferred: dict[Key, UUID] = {}
         """What an image that may be older than the disk wants opened where another life lies."""
+        self._assignments = Assignments(node_id)
         self._assigned: dict[Key, UUID] = {}
-        """What the image gives this node, by name -> topic id."""
+        """What the image gives this node, as far as taken up, by name -> topic id."""
         self._hosted: dict[Key, Partition] = {}
         """Those with an open log."""
         self._untold: dict[Key, None] = {}
         """Hosted, and the image has changed for them since they were told; oldest first."""
-        self._telling: asyncio.Task[None] | None = None
+        self._unconfigured: dict[Key, None] = {}
+        """Hosted, and some setting has changed since their logs were given theirs."""
+        self._taking_up: asyncio.Task[None] | None = None
+        """Goes on with what the image has brought, turn by turn."""
         self._failed: dict[Key, str] = {}
         """Those whose log could not be opened."""
         self._owed: dict[int, dict[Partition, float]] = {}
@@ -216,8 +227,8 @@ class Replicas:
         self._scope.spawn(self._expire_producers_regularly(), name="producer expiry")
         self._scope.spawn(self._cleaner.run(), name="compaction")
         if self._image is not None:
-            self._host_assigned(self._image)
-            self._maybe_register()
+            self._assignments.on_first_image(self._image)
+            self._take_up()
 
     async def stop(self) -> None:
         """Everybody who waits is answered, every log is synced and closed, checkpoints written."""
@@ -233,11 +244,14 @@ class Replicas:
     def set_broker_epoch(self, epoch: int) -> None:
         """This process's registration: the index of its RegisterBroker command."""
         self._broker_epoch = epoch
-        self._maybe_register()
+        if self._started and self._image is not None:
+            self._take_up()
 
     async def wait_recovered(self) -> None:
         """Every log that the image gives this node is open, or is known not to open, and the
         controller knows of each that has lost data (RULES C1): the moment to ask to be unfenced."""
+        while self._taking_up is not None:
+            await asyncio.wait([self._taking_up])
         await self._work.wait_idle()
         await self._losses.wait_settled()
 
@@ -254,57 +268,68 @@ class Replicas:
         return self._image
 
     def on_image(self, change: ImageChange) -> None:
-        """In log order. Never blocks: opening and deleting logs is queued per partition, and when
-        many replicas change their role, some do so in later turns, then by the newest image."""
-        self._image = image = change.after
+        """In log order. Never blocks: opening and deleting logs is queued per partition, and what
+        concerns many replicas is taken up over several turns, then by the newest image."""
+        self._image = change.after
         if not self._started:
             return
-        for topic in change.deleted_topics:
-            self.traffic.forget(topic.name)
-            for number in range(len(topic.partitions)):
-                self._unassign(
-                    (topic.name, number), topic.topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                )
-        for topic in change.changed_topics:
-            self._follow_topic(topic)
-        if change.before.configs != image.configs:
-            self._update_configs(self._hosted)
-        else:
-            changed = {
-                topic.name
-                for topic in change.changed_topics
-                if (before := change.before.topics.get(topic.name)) is None
-                or before.configs != topic.configs
-            }
-            self._update_configs([key for key in self._hosted if key[0] in changed])
-        if self._registered:
-            if change.changed_brokers:
-                # Who may join an ISR depends on the brokers (RULES D3).
-                self._untold |= {
-                    key: None for key, p in self._hosted.items() if p.leader is not None
-                }
-            self._tell_some()
+        self._assignments.on_change(change)
+        if change.before.configs != change.after.configs:
+            self._unconfigured |= dict.fromkeys(self._hosted)
+        if change.changed_brokers and self._registered:
+            # Who may join an ISR depends on the brokers (RULES D3).
+            self._untold |= {key: None for key, p in self._hosted.items() if p.leader is not None}
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """One turn's share of what the image has brought."""
+        for news in self._assignments.take_up(self.image):
+            self._on_news(news)
         self._maybe_register()
+        for key in self._some_of(self._unconfigured, CONFIGURED_AT_ONCE):
+            self._update_config(self._hosted[key])
+        for key in self._some_of(self._untold, TOLD_AT_ONCE):
+            self._tell(self._hosted[key])
+        if self._has_more and self._taking_up is None:
+            self._taking_up = self._scope.spawn(self._take_up_rest(), name="take up the image")
 
-    def _follow_topic(self, topic: TopicImage) -> None:
-        for number, partition in enumerate(topic.partitions):
-            key = (topic.name, number)
-            if self._node_id not in partition.replicas:
-                self._unassign(key, topic.topic_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            elif self._assigned.get(key) != topic.topic_id:
-                self._assigned[key] = topic.topic_id
-                self._work.enqueue(key, lambda key=key: self._open(key, topic.topic_id))  # type: ignore[misc]
-            elif self._registered:
-                self._untold[key] = None
+    @property
+    def _has_more(self) -> bool:
+        return self._assignments.behind or bool(self._unconfigured or self._untold)
 
-    def _host_assigned(self, image: ClusterImage) -> None:
-        for topic in image.topics.values():
-            self._follow_topic(topic)
+    async def _take_up_rest(self) -> None:
+        try:
+            while self._started and self._has_more:
+                await asyncio.sleep(0)
+                self._take_up()
+        finally:
+            self._taking_up = None
 
-    def _unassign(self, key: Key, topic_id: UUID, error: ErrorCode) -> None:
-        if self._assigned.get(key) == topic_id:
-            del self._assigned[key]
-            self._work.enqueue(key, lambda: self._delete(key, error))
+    def _some_of(self, keys: dict[Key, None], count: int) -> list[Key]:
+        """Take that many from the front; those that are not here any more are left out."""
+        taken = list(islice(keys, count))
+        for key in taken:
+            del keys[key]
+        return [key for key in taken if key in self._hosted and not self._hosted[key].closed]
+
+    def _on_news(self, news: News) -> None:
+        match news:
+            case TopicGone(topic):
+                self.traffic.forget(topic)
+            case Unassigned(topic, number, topic_id, error):
+                key = topic, number
+                if self._assigned.get(key) == topic_id:
+                    del self._assigned[key]
+                    self._work.enqueue(key, lambda: self._delete(key, error))
+            case Assigned(topic, number, topic_id):
+                key = topic, number
+                self._assigned[key] = topic_id
+                self._work.enqueue(key, lambda: self._open(key, topic_id))
+            case Changed(topic, number, settings):
+                if settings:
+                    self._unconfigured[topic, number] = None
+                if self._registered:
+                    self._untold[topic, number] = None
 
     def _maybe_register(self) -> None:
         image = self._image
@@ -314,11 +339,12 @@ class Replicas:
             or image is None
             or self._broker_epoch == NO_BROKER_EPOCH
             or image.index < self._broker_epoch
+            # Below, a stored log that is not yet known to be assigned would be set aside.
+            or self._assignments.behind
         ):
             return
         self._registered = True
         self._untold |= dict.fromkeys(self._hosted)
-        self._tell_some()
         for key, topic_id in self._deferred.items():
             self._work.enqueue(key, lambda key=key, id_=topic_id: self._open(key, id_))  # type: ignore[misc]
         self._deferred.clear()
@@ -329,23 +355,6 @@ class Replicas:
             if key not in self._assigned:
                 # Nobody asks for it any more; a later log of that name is not damaged by this.
                 self._work.enqueue(key, lambda key=key: self._directory.delete_log(*key))  # type: ignore[misc]
-
-    def _tell_some(self) -> None:
-        for key in list(islice(self._untold, TOLD_AT_ONCE)):
-            del self._untold[key]
-            hosted = self._hosted.get(key)
-            if hosted is not None and not hosted.closed:
-                self._tell(hosted)
-        if self._untold and self._telling is None:
-            self._telling = self._scope.spawn(self._tell_rest(), name="tell replicas of the image")
-
-    async def _tell_rest(self) -> None:
-        try:
-            while self._untold:
-                await asyncio.sleep(0)
-                self._tell_some()
-        finally:
-            self._telling = None
 
     def _tell(self, partition: Partition) -> None:
         """Give it the newest image, if that is still about it."""
@@ -368,15 +377,20 @@ class Replicas:
             **configs.get(str(self._node_id), {}),
         }
 
-    def _update_configs(self, keys: Mapping[Key, Partition] | list[Key]) -> None:
-        for key in keys:
-            partition = self._hosted[key]
-            topic = self.image.topics.get(partition.topic)
-            if topic is not None and topic.topic_id == partition.topic_id:
-                partition.log.update_config(self._config_of(topic))
+    def _update_config(self, partition: Partition) -> None:
+        topic = self.image.topics.get(partition.topic)
+        if topic is not None and topic.topic_id == partition.topic_id:
+            partition.log.update_config(self._config_of(topic))
 
     async def _open(self, key: Key, topic_id: UUID) -> None:
-        if self._assigned.get(key) != topic_id:
+        stored = self._stored.get(key)
+        known = stored is not None and stored.topic_id == topic_id
+        async with self._opening if known else self._creating:
+            await self._open_now(key, topic_id)
+
+    async def _open_now(self, key: Key, topic_id: UUID) -> None:
+        topic = self.image.topics.get(key[0])
+        if self._assigned.get(key) != topic_id or topic is None or topic.topic_id != topic_id:
             return  # Deleted meanwhile.
         stored = self._stored.get(key)
         if stored is not None and stored.topic_id != topic_id and not self._registered:
@@ -384,7 +398,6 @@ class Replicas:
             # later life of that name, which the image has yet to come to (RULES A7).
             self._deferred[key] = topic_id
             return
-        topic = self.image.topics[key[0]]
         try:
             log = await self._open_log(key, topic_id, self._config_of(topic))
         except (OSError, StorageFailed) as error:
@@ -400,7 +413,7 @@ class Replicas:
         watermark = self._directory.high_watermarks.get(key, 0)
         partition = Partition(log, self._surroundings, watermark)
         self._hosted[key] = partition
-        self._update_configs([key])  # What has changed meanwhile passed by who was not hosted.
+        self._update_config(partition)  # What has changed meanwhile passed by who was not hosted.
         if self._registered:
             self._tell(partition)
 
@@ -413,13 +426,11 @@ class Replicas:
     async def _open_log(self, key: Key, topic_id: UUID, config: LogConfig) -> PartitionLog:
         stored = self._stored.pop(key, None)
         if stored is not None and stored.topic_id == topic_id:
-            async with self._opening:
-                return await self._directory.open_log(stored, config)
-        async with self._creating:
-            if stored is not None:
-                # Another topic of that name, deleted while this node was down.
-                await self._directory.set_stray(stored)
-            return await self._directory.create_log(*key, topic_id, config)
+            return await self._directory.open_log(stored, config)
+        if stored is not None:
+            # Another topic of that name, deleted while this node was down.
+            await self._directory.set_stray(stored)
+        return await self._directory.create_log(*key, topic_id, config)
 
     async def _delete(self, key: Key, error: ErrorCode) -> None:
         self._failed.pop(key, None)
@@ -501,8 +512,10 @@ class Replicas:
             if loop.time() - before > 1.5 * interval:
                 # This process was stalled; the fetches it slept through wait to be read.
                 continue
-            for partition in list(self._hosted.values()):
+            for number, partition in enumerate(list(self._hosted.values()), start=1):
                 partition.check_lag()
+                if number % CHECKED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     async def _checkpoint_regularly(self) -> None:
         while True:
@@ -530,11 +543,13 @@ class Replicas:
             await asyncio.sleep(interval)
 
     def _to_clean(self) -> list[CleaningCandidate]:
-        """Replicas with a role: before that, an older life's watermark is all there is."""
+        """Those with a role: before that, an older life's watermark is all there is."""
         return [
             CleaningCandidate(partition.log, partition.high_watermark)
             for partition in self._hosted.values()
-            if partition.role is not Role.OFFLINE and not partition.closed
+            if partition.log.config.compact
+            and partition.role is not Role.OFFLINE
+            and not partition.closed
         ]
 
     async def _expire_producers_regularly(self) -> None:

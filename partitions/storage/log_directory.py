@@ -39,6 +39,7 @@ from ...seam import (
 from .checkpoints import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
+    LINES_AT_ONCE,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
     CheckpointDamaged,
@@ -383,15 +384,19 @@ class LogDirectory:
         """Write recovery points, log start offsets and the given high watermarks (others keep the
         value they had). Best called every few seconds: it bounds what recovery must read."""
         async with self._writing:
-            self._take_offsets()
+            await self._take_offsets()
             known = {key: offset for key, offset in high_watermarks.items() if key in self._stored}
             self.high_watermarks.update(known)
             await self._write(RECOVERY_POINTS, self._recovery_points)
             await self._write(LOG_START_OFFSETS, self._log_start_offsets)
             await self._write(HIGH_WATERMARKS, self.high_watermarks)
 
-    def _take_offsets(self) -> None:
-        for key, log in self._logs.items():
+    async def _take_offsets(self) -> None:
+        for number, (key, log) in enumerate(list(self._logs.items()), start=1):
+            if number % LINES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if self._logs.get(key) is not log:
+                continue  # Deleted in between.
             if log.damage is None:
                 # Otherwise the next start would take the damage for an ordinary torn tail.
                 self._recovery_points[key] = log.recovery_point
