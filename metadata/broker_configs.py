@@ -723,7 +723,7 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "socket.listen.backlog.size",
             ConfigType.INT,
             "50",
-            "Pending connections the operating system queues.",
+            "Pending connections the operating system queues; here at least 1024.",
             check=at_least(1),
         ),
         Definition(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from ..metadata.listeners import CLIENT_LISTENER
-from ..seam import OnFatal, TaskScope, accept_no_more
+from ..seam import OnFatal, TaskScope, accept_no_more, more_doors
 from .addresses import Address
 from .budget import RequestBudget
 from .caller import Caller
@@ -53,6 +53,11 @@ def port_of(server: asyncio.Server) -> int:
 
 UNBOUNDED = sys.maxsize
 
+QUEUE_AT_LEAST = 1_024
+"""Connections that wait to be let in. Kafka's default of 50 is enough for a thread that does
+nothing else; this loop may be away for milliseconds, and who finds no place comes again after a
+second."""
+
 
 class ClientListener:
     """Accepts connections within the node's limits and owns them."""
@@ -74,20 +79,24 @@ class ClientListener:
             partial_request_s=config.seconds("connections.partial.request.timeout.ms"),
         )
         self._address = config.kafka
-        self._backlog = config.number("socket.listen.backlog.size")
+        self._backlog = max(QUEUE_AT_LEAST, config.number("socket.listen.backlog.size"))
         self._max_connections = config.number("max.connections")
         self._most_connections = most_connections
         self._max_per_host = config.number("max.connections.per.ip")
         self._connections: dict[ClientConnection, None] = {}
         self._per_host: dict[str, int] = {}
-        self._server: asyncio.Server | None = None
+        self._doors: list[asyncio.AbstractServer] = []
 
     async def bind(self) -> int:
         """Take the port, which is returned; nobody is let in yet. Raises CannotListen."""
-        self._server = await bind(
-            lambda: ClientConnection(self), self._address, CLIENT_LISTENER, backlog=self._backlog
+        server = await bind(
+            self._new_connection, self._address, CLIENT_LISTENER, backlog=self._backlog
         )
-        return port_of(self._server)
+        self._doors = [server, *await more_doors(server, self._new_connection, self._backlog)]
+        return port_of(server)
+
+    def _new_connection(self) -> ClientConnection:
+        return ClientConnection(self)
 
     async def serve(
         self, dispatcher: Dispatcher, *, on_gone: Callable[[Caller], None] = lambda _: None
@@ -98,9 +107,9 @@ class ClientListener:
         """
         self.dispatcher = dispatcher
         self._on_gone = on_gone
-        assert self._server is not None
         try:
-            await self._server.start_serving()
+            for door in self._doors:
+                await door.start_serving()
         except OSError as error:
             raise CannotListen(sentence(self._address, CLIENT_LISTENER, error)) from error
 
@@ -110,8 +119,8 @@ class ClientListener:
 
     async def close(self) -> None:
         """End every connection and every request."""
-        if self._server is not None:
-            await accept_no_more(self._server)
+        for door in self._doors:
+            await accept_no_more(door)
         for connection in list(self._connections):
             connection.close()
         await self.tasks.close()

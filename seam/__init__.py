@@ -27,7 +27,7 @@ from .disk import (
 )
 from .fatal import Fatal, OnFatal, SyncFailed
 from .frozen_values import frozen
-from .listening import accept_no_more
+from .listening import accept_no_more, more_doors
 from .offload import offload
 from .tasks import TaskScope
 
@@ -45,6 +45,7 @@ __all__ = [
     "TaskScope",
     "accept_no_more",
     "frozen",
+    "more_doors",
     "offload",
     "read_file",
     "replace_file",

@@ -3,6 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
+
+DOORS = 16
+"""How many connections a turn of the loop takes from one port, where each listener takes one."""
+
+
+async def more_doors(
+    server: asyncio.AbstractServer, factory: Callable[[], asyncio.BaseProtocol], backlog: int
+) -> list[asyncio.AbstractServer]:
+    """More listeners at the server's port, whose queue they share; nobody is let in yet.
+
+    uvloop (libuv) takes one connection in each turn from each listener. When hundreds come within a
+    second, turns are longer than the time between two of them; what the system's queue does not
+    hold it drops, and that client tries again after one second, three, or seven.
+    """
+    if isinstance(server, asyncio.Server):
+        return []  # takes all that wait
+    loop = asyncio.get_running_loop()
+    return [
+        await loop.create_server(
+            factory,
+            sock=socket.fromfd(listener.fileno(), listener.family, listener.type),
+            backlog=backlog,
+            start_serving=False,
+        )
+        for listener in getattr(server, "sockets", ())
+        if hasattr(listener, "fileno")  # the simulation's are no sockets, and it takes all, too
+        for _ in range(DOORS - 1)
+    ]
 
 
 async def accept_no_more(server: asyncio.AbstractServer) -> None:

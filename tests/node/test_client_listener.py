@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import socket
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +35,9 @@ def answer_metadata(services: Any, request: MetadataRequest, call: Call) -> Meta
 def answer_heartbeat(services: Any, request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
     return HeartbeatResponse(throttle_time_ms=request.generation_id)
 
+
+MANY = 120
+"""More than the 50 of Kafka's default, fewer than any system's bound on such queues."""
 
 APIS = table(
     CLIENT_APIS[ApiKey.API_VERSIONS],
@@ -470,3 +475,14 @@ async def test_a_large_request_arrives_whole() -> None:
             )
             await client.ask(request, 9, ProduceResponse)
     assert sizes == [10, 16_000, 70_000, 3 << 20]
+
+
+async def test_many_who_come_while_the_loop_is_busy_find_a_place_in_the_queue() -> None:
+    """Who finds none is dropped, and comes again after a second: 500 members joined for seconds."""
+    async with listening(APIS, services()) as (port, listener):
+        with contextlib.ExitStack() as opened:
+            clients = [opened.enter_context(socket.socket()) for _ in range(MANY)]
+            for client in clients:
+                client.settimeout(5)
+                client.connect(("127.0.0.1", port))  # the loop does not run meanwhile
+            await until(lambda: listener.connection_count == MANY)
