@@ -15,6 +15,7 @@ from random import Random
 
 from ..wire import ErrorCode
 from .image import BrokerImage
+from .steps import DECISION, Steps
 
 
 class PlacementError(Exception):
@@ -32,7 +33,7 @@ def place_replicas(
     partitions: int,
     replication_factor: int,
     rng: Random,
-) -> tuple[tuple[int, ...], ...]:
+) -> Steps[tuple[tuple[int, ...], ...]]:
     """Replicas for each of `partitions` new partitions. Raises PlacementError."""
     usable = [broker for _, broker in sorted(brokers.items()) if not broker.in_controlled_shutdown]
     if not any(not broker.fenced for broker in usable):
@@ -53,6 +54,7 @@ def place_replicas(
             # Every living broker has led once: mix again, so that followers do not repeat.
             stripes = _Stripes(usable, rng)
         placed.append(stripes.next(replication_factor))
+        yield DECISION
     return tuple(placed)
 
 

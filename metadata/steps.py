@@ -7,6 +7,7 @@ when it has ended, so where it pauses has no say in what it comes to (RULES A1).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
@@ -24,6 +25,10 @@ DECISION = 4
 """Work of one partition that is decided by itself."""
 
 
+WORK_PER_TURN = 320
+"""Of a controller that plans or answers beside its other work."""
+
+
 def all_at_once(steps: Steps[T]) -> T:
     """Here and now."""
     while True:
@@ -32,6 +37,20 @@ def all_at_once(steps: Steps[T]) -> T:
         except StopIteration as end:
             value: T = end.value
             return value
+
+
+async def beside_the_loop(steps: Steps[T]) -> T:
+    """With others having their turn in between."""
+    left = WORK_PER_TURN
+    while True:
+        try:
+            left -= next(steps)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        if left <= 0:
+            await asyncio.sleep(0)
+            left = WORK_PER_TURN
 
 
 def slices(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -6,11 +6,12 @@ from collections import Counter
 
 from ...wire import ErrorCode
 from ...wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from ..apply import apply
+from ..apply import apply_in_steps
 from ..commands import CreatePartitions, MorePartitions
 from ..image import TopicImage
 from ..placement import PlacementError, check_assignment, place_replicas
 from ..results import Item, Result
+from ..steps import TOPIC, Steps, beside_the_loop
 from .answer import ControllerAnswer
 from .office import Decided, Office
 from .topic_creation import MAX_PARTITIONS_PER_REQUEST
@@ -28,11 +29,12 @@ async def create_partitions(
         if names[topic.name] > 1:
             verdicts[topic.name] = Item(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         else:
-            verdicts[topic.name] = _plan(office, topic)
+            verdicts[topic.name] = await beside_the_loop(_plan(office, topic))
     planned = tuple(verdict for verdict in verdicts.values() if isinstance(verdict, MorePartitions))
     if office.epoch is not None and request.validate_only:
         image = office.image
-        _, result = apply(image, image.index, CreatePartitions(office.epoch, planned))
+        command = CreatePartitions(office.epoch, planned)
+        _, result = await beside_the_loop(apply_in_steps(image, image.index, command))
         decided = Decided(result, image.index)
     elif office.active and not planned:
         decided = Decided(Result(), 0)
@@ -55,7 +57,8 @@ async def create_partitions(
     return ControllerAnswer(CreatePartitionsResponse(results=results), decided.index)
 
 
-def _plan(office: Office, wanted: Wanted) -> MorePartitions | Item:
+def _plan(office: Office, wanted: Wanted) -> Steps[MorePartitions | Item]:
+    yield TOPIC
     topic = office.image.topics.get(wanted.name)
     if topic is None:
         return Item(
@@ -76,18 +79,23 @@ def _plan(office: Office, wanted: Wanted) -> MorePartitions | Item:
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
     try:
-        return MorePartitions(topic.topic_id, have, _assignments(office, topic, wanted, more))
+        assignments = yield from _assignments(office, topic, wanted, more)
+        return MorePartitions(topic.topic_id, have, assignments)
     except PlacementError as error:
         return Item(error.error, error.message)
 
 
 def _assignments(
     office: Office, topic: TopicImage, wanted: Wanted, more: int
-) -> tuple[tuple[int, ...], ...]:
+) -> Steps[tuple[tuple[int, ...], ...]]:
     factor = len(topic.partitions[0].replicas)
     brokers = office.image.brokers
     if wanted.assignments is None:
-        return place_replicas(brokers, partitions=more, replication_factor=factor, rng=office.rng)
+        return (
+            yield from place_replicas(
+                brokers, partitions=more, replication_factor=factor, rng=office.rng
+            )
+        )
     if len(wanted.assignments) != more:
         raise PlacementError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 from uuid import UUID
 
 from ...wire import ZERO_UUID, ErrorCode
 from ...wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from ..apply import apply
+from ..apply import apply_in_steps
 from ..broker_configs import BROKER_CONFIGS
 from ..commands import CreateTopics, NewTopic, Origin
 from ..config_definition import InvalidConfig
 from ..placement import PlacementError, check_assignment, place_replicas
 from ..results import Item, Result
+from ..steps import Steps, beside_the_loop
 from ..topic_configs import (
     effective_topic_configs,
     resolve_topic,
@@ -26,6 +28,9 @@ from .office import NOT_IN_FIRST_ATTEMPT, Decided, Office
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Kafka's bound (KAFKA-17642): one command stays small enough for the log and the loop."""
+
+SETTINGS = 20
+"""Work of looking at one topic's settings, in the units of `Steps`."""
 
 METADATA_TOPIC = "__cluster_metadata"
 """Kafka keeps its quorum's log under this name; clients know it as not theirs."""
@@ -53,9 +58,19 @@ async def create_topics(
 
     Each topic stands for itself. `validate_only` asks the same rules and leaves no trace.
     """
-    verdicts = _plan_all(office, request)
+    verdicts = await beside_the_loop(_plan_all(office, request))
     planned = tuple(verdict for verdict in verdicts if isinstance(verdict, NewTopic))
     decided = await _decide(office, planned, origin, request.validate_only, deadline)
+    topics = await beside_the_loop(_answers(office, request, verdicts, decided))
+    return ControllerAnswer(CreateTopicsResponse(topics=topics), decided.index)
+
+
+def _answers(
+    office: Office,
+    request: CreateTopicsRequest,
+    verdicts: Sequence[NewTopic | Item],
+    decided: Decided,
+) -> Steps[list[Created]]:
     # A repeated request (A5) is decided as it was the first time, whatever is planned now.
     by_name = {item.topic: item for item in decided.result.items}
     results: dict[str, Created] = {}
@@ -73,10 +88,11 @@ async def create_topics(
             if item.error == ErrorCode.NONE
             else _failure(topic.name, item)
         )
-    return ControllerAnswer(CreateTopicsResponse(topics=list(results.values())), decided.index)
+        yield SETTINGS
+    return list(results.values())
 
 
-def _plan_all(office: Office, request: CreateTopicsRequest) -> list[NewTopic | Item]:
+def _plan_all(office: Office, request: CreateTopicsRequest) -> Steps[list[NewTopic | Item]]:
     names = Counter(topic.name for topic in request.topics)
     verdicts: list[NewTopic | Item] = []
     partitions = 0
@@ -84,7 +100,7 @@ def _plan_all(office: Office, request: CreateTopicsRequest) -> list[NewTopic | I
         try:
             if names[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            new = _plan(office, topic)
+            new = yield from _plan(office, topic)
             partitions += len(new.assignments)
             if partitions > MAX_PARTITIONS_PER_REQUEST:
                 raise Refused(
@@ -107,15 +123,17 @@ async def _decide(
 ) -> Decided:
     if office.epoch is not None and validate_only:
         command = CreateTopics(office.epoch, planned, None)
-        _, result = apply(office.image, office.image.index, command)
-        return Decided(result, office.image.index)
+        image = office.image
+        _, result = await beside_the_loop(apply_in_steps(image, image.index, command))
+        return Decided(result, image.index)
     if office.active and not planned and origin is None:
         return Decided(Result(), 0)
     return await office.propose(lambda epoch: CreateTopics(epoch, planned, origin), deadline)
 
 
-def _plan(office: Office, topic: Creatable) -> NewTopic:
+def _plan(office: Office, topic: Creatable) -> Steps[NewTopic]:
     """Everything about the new topic that the command carries. Raises Refused."""
+    yield SETTINGS
     if topic.name == METADATA_TOPIC:
         raise Refused(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited."
@@ -126,10 +144,15 @@ def _plan(office: Office, topic: Creatable) -> NewTopic:
     configs = _configs(topic)
     broker = office.broker_settings()
     resolved = resolve_topic(configs, broker)
+    topic_id = random_topic_id(office.rng)
+    if topic.assignments:
+        assignments = _manual(office, topic)
+    else:
+        assignments = yield from _automatic(office, topic)
     return NewTopic(
         name=topic.name,
-        topic_id=random_topic_id(office.rng),
-        assignments=_manual(office, topic) if topic.assignments else _automatic(office, topic),
+        topic_id=topic_id,
+        assignments=assignments,
         configs=with_fixed_mode(configs, resolved),
         min_insync_replicas=resolved.min_insync_replicas,
         flush_messages=resolved.flush_messages,
@@ -152,7 +175,7 @@ def _configs(topic: Creatable) -> dict[str, str]:
     return configs
 
 
-def _automatic(office: Office, topic: Creatable) -> tuple[tuple[int, ...], ...]:
+def _automatic(office: Office, topic: Creatable) -> Steps[tuple[tuple[int, ...], ...]]:
     partitions, factor = topic.num_partitions, topic.replication_factor
     if partitions == -1:
         partitions = _default(office, "num.partitions")
@@ -175,11 +198,13 @@ def _automatic(office: Office, topic: Creatable) -> tuple[tuple[int, ...], ...]:
             f"{MAX_PARTITIONS_PER_REQUEST}.",
         )
     try:
-        return place_replicas(
-            office.image.brokers,
-            partitions=partitions,
-            replication_factor=factor,
-            rng=office.rng,
+        return (
+            yield from place_replicas(
+                office.image.brokers,
+                partitions=partitions,
+                replication_factor=factor,
+                rng=office.rng,
+            )
         )
     except PlacementError as error:
         raise Refused(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from logboat.metadata.image import BrokerImage
 from logboat.metadata.placement import PlacementError, check_assignment, place_replicas
+from logboat.metadata.steps import all_at_once
 from logboat.wire import ErrorCode
 from tests.metadata.cluster_builder import Cluster
 
@@ -22,6 +23,14 @@ def brokers(racks: dict[int, str | None], fenced: set[int] | None = None) -> dic
         node_id: replace(model, node_id=node_id, rack=rack, fenced=node_id in (fenced or set()))
         for node_id, rack in racks.items()
     }
+
+
+def place(
+    known: dict[int, BrokerImage], *, partitions: int, replication_factor: int, rng: Random
+) -> tuple[tuple[int, ...], ...]:
+    return all_at_once(
+        place_replicas(known, partitions=partitions, replication_factor=replication_factor, rng=rng)
+    )
 
 
 @given(
@@ -38,9 +47,7 @@ def test_placement_keeps_its_promises(
     known = brokers(dict(enumerate(racks, start=1)), fenced)
     living = [node_id for node_id, broker in known.items() if not broker.fenced]
     factor = data.draw(st.integers(1, len(known)))
-    placed = place_replicas(
-        known, partitions=partitions, replication_factor=factor, rng=Random(seed)
-    )
+    placed = place(known, partitions=partitions, replication_factor=factor, rng=Random(seed))
     assert len(placed) == partitions
     for replicas in placed:
         assert len(set(replicas)) == len(replicas) == factor
@@ -57,14 +64,14 @@ def test_placement_keeps_its_promises(
 def test_same_chance_gives_the_same_placement() -> None:
     known = brokers({1: "a", 2: "a", 3: "b"})
     first, second = (
-        place_replicas(known, partitions=20, replication_factor=2, rng=Random(5)) for _ in range(2)
+        place(known, partitions=20, replication_factor=2, rng=Random(5)) for _ in range(2)
     )
     assert first == second
 
 
 def test_followers_are_spread_over_the_brokers() -> None:
     known = brokers(dict.fromkeys(range(1, 6)))
-    placed = place_replicas(known, partitions=100, replication_factor=3, rng=Random(5))
+    placed = place(known, partitions=100, replication_factor=3, rng=Random(5))
     load = Counter(replica for replicas in placed for replica in replicas)
     assert max(load.values()) - min(load.values()) <= 20
 
@@ -72,16 +79,16 @@ def test_followers_are_spread_over_the_brokers() -> None:
 def test_impossible_factors_are_refused_with_kafkas_sentences() -> None:
     known = brokers({1: None, 2: None})
     with pytest.raises(PlacementError, match=r"only 2 broker\(s\) are registered") as raised:
-        place_replicas(known, partitions=1, replication_factor=3, rng=Random(0))
+        place(known, partitions=1, replication_factor=3, rng=Random(0))
     assert raised.value.error == ErrorCode.INVALID_REPLICATION_FACTOR
     with pytest.raises(PlacementError, match="All brokers are currently fenced"):
-        place_replicas(brokers({1: None}, {1}), partitions=1, replication_factor=1, rng=Random(0))
+        place(brokers({1: None}, {1}), partitions=1, replication_factor=1, rng=Random(0))
 
 
 def test_brokers_that_are_shutting_down_get_no_replicas() -> None:
     known = brokers({1: None, 2: None})
     known[2] = replace(known[2], in_controlled_shutdown=True)
-    placed = place_replicas(known, partitions=5, replication_factor=1, rng=Random(0))
+    placed = place(known, partitions=5, replication_factor=1, rng=Random(0))
     assert set(placed) == {(1,)}
 
 
