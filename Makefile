@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: cluster demo churn test bench fmt
+.PHONY: cluster demo churn group-churn test bench fmt
 
 .venv: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -20,6 +20,10 @@ demo: .venv
 
 churn: .venv # ten minutes of it: make churn DURATION=600
 	DURATION=$(or $(DURATION),60) $(BIN)/python -m logboat.testing.churn
+
+group-churn: .venv # two minutes of it for each client: make group-churn DURATION=120
+	LOGBOAT_CHURN_SECONDS=$(or $(DURATION),120) $(BIN)/python -m pytest -rP --show-capture=stdout \
+		tests/foreign/test_group_churn.py
 
 test: .venv
 	$(BIN)/ruff format --check .

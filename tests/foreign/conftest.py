@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 
 from logboat.testing import LocalCluster
+from tests.foreign.clients import NODE_MODULES
 
 
 @pytest.fixture(scope="session")
@@ -33,11 +34,10 @@ def leaks_of_others(foreign_leaks: None) -> None:
 
 @pytest.fixture
 def node_modules(absent: Callable[[str], NoReturn]) -> Path:
-    """Where .ci/run puts npm packages."""
-    modules = Path(__file__).resolve().parents[2] / "node_modules"
-    if not (modules / "kafkajs").is_dir():
+    """With kafkajs in it."""
+    if not (NODE_MODULES / "kafkajs").is_dir():
         absent("kafkajs")
-    return modules
+    return NODE_MODULES
 
 
 @pytest.fixture(scope="session")

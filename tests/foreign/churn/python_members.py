@@ -25,6 +25,7 @@ SESSION_MS = 6_000
 HEARTBEAT_MS = 500
 POLL_S = 0.1
 RECORDS_AT_ONCE = 200
+MADE_WITHIN_S = 30.0
 
 LOST_ITS_PLACE = (
     KafkaError.ILLEGAL_GENERATION,
@@ -162,25 +163,41 @@ class Confluent:
         self._consumer.close()
 
 
+def patiently(make: Callable[[], Any], refusal: type[Exception]) -> Any:
+    """kafka-python is not made while a server that it asks first is dead."""
+    deadline = time.monotonic() + MADE_WITHIN_S
+    while True:
+        try:
+            return make()
+        except refusal:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(POLL_S)
+
+
 class KafkaPython:
     def __init__(self, place: Place, voice: Voice) -> None:
         from kafka import ConsumerRebalanceListener, KafkaConsumer
         from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
         from kafka.coordinator.assignors.range import RangePartitionAssignor
+        from kafka.errors import KafkaConnectionError
 
         assignors = (CooperativeStickyAssignor, RangePartitionAssignor)
         self._place, self._voice = place, voice
-        self._consumer: Any = KafkaConsumer(
-            bootstrap_servers=place.bootstrap,
-            client_id=voice.name,
-            group_id=place.topic,
-            partition_assignment_strategy=[
-                each for each in assignors if each.name == place.assignor
-            ],
-            session_timeout_ms=SESSION_MS,
-            heartbeat_interval_ms=HEARTBEAT_MS,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
+        self._consumer: Any = patiently(
+            lambda: KafkaConsumer(
+                bootstrap_servers=place.bootstrap,
+                client_id=voice.name,
+                group_id=place.topic,
+                partition_assignment_strategy=[
+                    each for each in assignors if each.name == place.assignor
+                ],
+                session_timeout_ms=SESSION_MS,
+                heartbeat_interval_ms=HEARTBEAT_MS,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+            ),
+            KafkaConnectionError,
         )
         member = self
 
@@ -262,7 +279,14 @@ async def aiokafka(place: Place, voice: Voice, leaves: asyncio.Event) -> None:
     consumer.subscribe([place.topic], listener=Listener())
     await consumer.start()
     while not leaves.is_set():
-        found = await consumer.getmany(timeout_ms=int(POLL_S * 1_000), max_records=RECORDS_AT_ONCE)
+        try:
+            found = await consumer.getmany(
+                timeout_ms=int(POLL_S * 1_000), max_records=RECORDS_AT_ONCE
+            )
+        except KafkaError:
+            # It does not know "rebalance in progress" as the answer to JoinGroup, as a group gives
+            # it that changes its protocol; it goes on by itself.
+            continue
         async with at_work:
             mine = consumer.assignment()
             records = [each for where, batch in found.items() if where in mine for each in batch]

@@ -167,20 +167,21 @@ class Troupe:
         return MemberProcess(self._commands[kind], self.events.append)
 
     def _add(self, kind: Kind) -> None:
-        name = self._next_name()
+        name = self._next_name(kind)
         self._present.append((kind, name))
         self._processes[kind].add(name)
 
     def _add_victim(self) -> None:
-        victim = self._new(next(self._next_kind))
+        kind = next(self._next_kind)
+        victim = self._new(kind)
         self._victims.append(victim)
-        victim.add(self._next_name())
+        victim.add(self._next_name(kind))
 
     def _ask_to_leave(self, member: tuple[Kind, str]) -> None:
         self._present.remove(member)
         kind, name = member
         self._processes[kind].leave(name)
 
-    def _next_name(self) -> str:
+    def _next_name(self, kind: Kind) -> str:
         self.joined += 1
-        return f"m{self.joined}"
+        return f"{kind.client}-{self.joined}"
