@@ -22,6 +22,7 @@ from ...seam import Fatal
 from ...wire import ErrorCode
 from .group_controls import GROUP_BUGS
 from .replacing import replaced
+from .replication_controls import REPLICATION_BUGS
 
 RETRY_S = 0.02
 
@@ -170,6 +171,7 @@ BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "fsync-dropped-on-roll": _fsync_dropped_on_roll,
     "same-epoch-after-restart": _same_epoch_after_restart,
     "failed-sync-retried": _failed_sync_retried,
+    **REPLICATION_BUGS,
     **GROUP_BUGS,
 }
 """By name."""
