@@ -73,7 +73,7 @@ CREATING_AT_ONCE = 8
 that are kept free (case O05)."""
 
 CHECKED_AT_ONCE = 200
-"""Replicas whose followers are looked at in one turn of the loop (F1)."""
+"""Replicas that regular work looks at in one turn of the loop (F1)."""
 
 OPEN_AGAIN_SECONDS = 1.0
 """Between two attempts to open or create a log that the disk refused."""
@@ -542,14 +542,18 @@ class Replicas:
                 await asyncio.sleep(0)
             await asyncio.sleep(interval)
 
-    def _to_clean(self) -> list[CleaningCandidate]:
+    async def _to_clean(self) -> list[CleaningCandidate]:
         """Those with a role: before that, an older life's watermark is all there is."""
+        compacted: list[Partition] = []
+        for number, partition in enumerate(list(self._hosted.values()), start=1):
+            if partition.log.config.compact:
+                compacted.append(partition)
+            if number % CHECKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
         return [
             CleaningCandidate(partition.log, partition.high_watermark)
-            for partition in self._hosted.values()
-            if partition.log.config.compact
-            and partition.role is not Role.OFFLINE
-            and not partition.closed
+            for partition in compacted
+            if partition.role is not Role.OFFLINE and not partition.closed
         ]
 
     async def _expire_producers_regularly(self) -> None:

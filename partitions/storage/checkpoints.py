@@ -50,7 +50,7 @@ def decode_lines(data: bytes) -> list[str]:
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    return encode_lines(_lines(sorted(offsets.items())))
+    return encode_lines(_lines(offsets.items()))
 
 
 def _lines(entries: Iterable[tuple[TopicPartition, int]]) -> list[str]:
@@ -81,7 +81,7 @@ def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
 
 async def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     """As they are now. Durable when it returns."""
-    entries = sorted(offsets.items())
+    entries = list(offsets.items())
     lines: list[str] = []
     for first in range(0, len(entries), LINES_AT_ONCE):
         if first > 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from ....seam import Clock, Disk, frozen
 from ....wire import WireError
@@ -43,9 +43,10 @@ class LogCleaner:
         disk: Disk,
         clock: Clock,
         settings: Callable[[], CleanerSettings],
-        candidates: Callable[[], Iterable[CleaningCandidate]],
+        candidates: Callable[[], Awaitable[Iterable[CleaningCandidate]]],
     ) -> None:
-        """`candidates`: the open logs, with the watermark of the replica; asked each time."""
+        """`candidates`: the open compacted logs, with the watermark of the replica; asked each
+        time, and true in the turn in which the answer comes."""
         self._directory = directory
         self._disk = disk
         self._clock = clock
@@ -61,7 +62,7 @@ class LogCleaner:
 
     async def clean_once(self) -> bool:
         """Do the most needed round, if any is; False when there was nothing to do, or it failed."""
-        found = self._most_needed()
+        found = self._most_needed(await self._candidates())
         if found is None:
             return False
         log, target = found
@@ -81,11 +82,13 @@ class LogCleaner:
             return True
         return False
 
-    def _most_needed(self) -> tuple[PartitionLog, Cleanable] | None:
+    def _most_needed(
+        self, candidates: Iterable[CleaningCandidate]
+    ) -> tuple[PartitionLog, Cleanable] | None:
         """The dirtiest log; one that is overdue is looked at whatever its ratio."""
         found: tuple[PartitionLog, Cleanable] | None = None
         logs: dict[PartitionLog, None] = {}
-        for candidate in self._candidates():
+        for candidate in candidates:
             log = candidate.log
             logs[log] = None
             if not log.config.compact or log in self._uncleanable or log.damage is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -76,11 +75,10 @@ class Scene:
             candidates=self.candidates,
         )
 
-    def candidates(self) -> Iterator[CleaningCandidate]:
+    async def candidates(self) -> list[CleaningCandidate]:
         end = self.log.log_end_offset
-        yield CleaningCandidate(
-            self.log, end if self.high_watermark is None else self.high_watermark
-        )
+        watermark = end if self.high_watermark is None else self.high_watermark
+        return [CleaningCandidate(self.log, watermark)]
 
     async def close(self) -> None:
         await self.directory.close_logs()

@@ -341,7 +341,7 @@ def test_a_damaged_checkpoint_is_an_error(damaged: bytes) -> None:
 
 def test_checkpoints_have_kafkas_text() -> None:
     offsets = {("b", 1): 5, ("a", 10): 7, ("a", 2): 6}
-    assert encode_offsets(offsets) == b"0\n3\na 2 6\na 10 7\nb 1 5\n"
+    assert encode_offsets(offsets) == b"0\n3\nb 1 5\na 10 7\na 2 6\n"
     assert decode_offsets(encode_offsets(offsets)) == offsets
 
 
