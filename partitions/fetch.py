@@ -34,7 +34,7 @@ from .fetch_session import (
 from .leader_hints import LeaderHints
 from .partition import Divergence, Partition
 from .roles import Refused
-from .storage import LogRead, OffsetOutOfRange, PartitionLog, StorageFailed
+from .storage import LogRead, OffsetOutOfRange, PartitionLog, RecordsDamaged, StorageFailed
 from .traffic import is_failure
 from .waiting_room import FetchWait
 
@@ -269,6 +269,11 @@ class Fetch:
         except OffsetOutOfRange:
             read.refuse(ErrorCode.OFFSET_OUT_OF_RANGE)
             return False
+        except RecordsDamaged:
+            # What lies before it is told first; whoever comes back for the rest hears of this.
+            if not read.size:
+                read.refuse(ErrorCode.CORRUPT_MESSAGE)
+            return False
         except StorageFailed:
             read.refuse(ErrorCode.KAFKA_STORAGE_ERROR)
             return False
@@ -398,7 +403,8 @@ class Fetch:
         if read.partition is None:
             return
         traffic = read.partition.traffic
-        traffic.failed_fetches += is_failure(read.error)
+        damaged = read.error is ErrorCode.CORRUPT_MESSAGE  # Here it is the node that is to blame.
+        traffic.failed_fetches += damaged or is_failure(read.error)
         if self._replica_id >= 0:
             traffic.replicated_out += read.size
         else:

@@ -55,8 +55,9 @@ class Surroundings:
     """The role or leader epoch has changed."""
     mend: Callable[[Partition], None]
     """Have `mend_to_lead` run soon."""
-    report_loss: Callable[[Partition], None]
-    """Tell the controller that this replica lacks what it once held."""
+    on_damaged: Callable[[Partition], None]
+    """This replica lacks what it once held: tell the controller, or live without, if no other
+    replica ever had it."""
 
 
 @frozen
@@ -676,7 +677,7 @@ class Partition:
     def _on_damaged(self) -> None:
         """Whoever leads or confirms on the strength of this log must not do so any longer, from
         this very moment; the controller finds others (RULES C1)."""
-        self._around.report_loss(self)
+        self._around.on_damaged(self)
         if not self._cuts_running and not self.closed:
             self._take_up_image()
 

@@ -206,9 +206,7 @@ class Replicas:
             propose_isr=self._propose_isr,
             on_role=self._on_role,
             mend=self._mend,
-            report_loss=lambda partition: self._losses.submit(
-                partition.topic_id, partition.partition
-            ),
+            on_damaged=self._on_damaged,
         )
 
     # Life.
@@ -398,8 +396,11 @@ class Replicas:
             # later life of that name, which the image has yet to come to (RULES A7).
             self._deferred[key] = topic_id
             return
+        config = self._config_of(topic)
         try:
-            log = await self._open_log(key, topic_id, self._config_of(topic))
+            log = await self._open_log(key, topic_id, config)
+            if log.damage is not None and self._is_only_copy(key, topic_id):
+                log = await self._directory.set_damage_aside(log, config)
         except (OSError, StorageFailed) as error:
             logger.error("the log of %s-%d does not open: %s", *key, error)
             self._failed[key] = str(error)
@@ -416,6 +417,33 @@ class Replicas:
         self._update_config(partition)  # What has changed meanwhile passed by who was not hosted.
         if self._registered:
             self._tell(partition)
+
+    def _is_only_copy(self, key: Key, topic_id: UUID) -> bool:
+        """No other replica has these records, or ever will: nobody can fill this one again."""
+        topic = self.image.topics.get(key[0])
+        return (
+            topic is not None
+            and topic.topic_id == topic_id
+            and topic.partitions[key[1]].replicas == (self._node_id,)
+        )
+
+    def _on_damaged(self, partition: Partition) -> None:
+        key = partition.topic, partition.partition
+        if self._is_only_copy(key, partition.topic_id):
+            self._work.enqueue(key, lambda: self._set_damage_aside(partition))
+        else:
+            self._losses.submit(partition.topic_id, partition.partition)
+
+    async def _set_damage_aside(self, partition: Partition) -> None:
+        """The replica is away for as long as it takes to copy one segment."""
+        key = partition.topic, partition.partition
+        if self._hosted.get(key) is not partition or self._assigned.get(key) != partition.topic_id:
+            return  # Deleted meanwhile.
+        self._failed[key] = str(partition.log.damage)
+        await partition.close(ErrorCode.KAFKA_STORAGE_ERROR)
+        if self._assigned.get(key) == partition.topic_id:
+            del self._hosted[key]
+            await self._open(key, partition.topic_id)
 
     async def _open_again(self, key: Key, topic_id: UUID) -> None:
         """A full disk gets room, descriptors become free: the replica must not stay away until the

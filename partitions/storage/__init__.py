@@ -12,6 +12,7 @@ from .errors import (
     DirectoryRefused,
     OffsetGap,
     OffsetOutOfRange,
+    RecordsDamaged,
     RecordsRejected,
     StorageFailed,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "OffsetOutOfRange",
     "PartitionLog",
     "ProducerStates",
+    "RecordsDamaged",
     "RecordsRejected",
     "StorageFailed",
     "StoredLog",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...wire import ErrorCode
+    from .damaged_ranges import DamagedRange
 
 
 class RecordsRejected(Exception):
@@ -30,6 +31,17 @@ class StorageFailed(Exception):
     Raised by `append_*`: nothing was appended. Raised by `wait_synced`: the batch was taken back
     (`PartitionLog.on_rolled_back`) and will never be in the log.
     """
+
+
+class RecordsDamaged(StorageFailed):
+    """The offsets that were asked for were damaged, and no other replica has them; everything else
+    in the log is there. Told to a consumer as CORRUPT_MESSAGE."""
+
+    def __init__(self, found: DamagedRange) -> None:
+        super().__init__(
+            f"offsets {found.first_offset} to {found.next_offset - 1} are damaged "
+            f"(set aside in {found.file_name})"
+        )
 
 
 class CorruptBatch(Exception):

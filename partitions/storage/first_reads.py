@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...wire.records import BatchHeader
+from ...wire.records import NO_EPOCH, BatchHeader
 from .batch_scan import Scan
 
 
@@ -77,23 +77,23 @@ def first_fault(
     for position, header, _ in scan:
         if header.next_offset > end_offset:
             return position, f"offset {header.last_offset} in a segment that ends at {end_offset}"
-        fault = _contradiction(before, header)
+        fault = contradiction(before, header)
         if fault is not None:
             return at, fault
         before, at = header, position
     if scan.fault is not None:
         return scan.end, scan.fault
-    fault = _contradiction(before, following())
+    fault = contradiction(before, following())
     return None if fault is None else (at, fault)
 
 
-def _contradiction(before: BatchHeader | None, header: BatchHeader | None) -> str | None:
+def contradiction(before: BatchHeader | None, header: BatchHeader | None) -> str | None:
     """One of the two is not what was written; the first is taken for it."""
     if before is None or header is None:
         return None
     if header.base_offset < before.next_offset:
         return f"offset {before.last_offset} before a batch at {header.base_offset}"
-    if header.partition_leader_epoch < before.partition_leader_epoch:
+    if NO_EPOCH != header.partition_leader_epoch < before.partition_leader_epoch:
         return (
             f"leader epoch {before.partition_leader_epoch} before a batch of "
             f"{header.partition_leader_epoch}"

@@ -29,6 +29,7 @@ from ...seam import (
     Disk,
     DiskLock,
     DiskLocked,
+    Fatal,
     OnFatal,
     frozen,
     offload,
@@ -63,6 +64,7 @@ from .meta_properties import (
 )
 from .open_files import MOST_OPEN_FILES, OpenFiles
 from .partition_log import PartitionLog, folder_name
+from .set_aside import set_damage_aside
 from .shared_sync import SharedDirectorySync
 
 logger = logging.getLogger(__name__)
@@ -134,6 +136,8 @@ class LogDirectory:
         self._unopened = dict.fromkeys(self._stored)
         self._damaged = False
         """A log was closed with damage that nobody has mended."""
+        self._being_set_aside: dict[TopicPartition, None] = {}
+        """Logs whose damage is being set aside, or was not, since something failed."""
         self._recovery_points = self._read(RECOVERY_POINTS)
         """Also of logs whose folder is gone: made again, they are damaged, not new (RULES C1)."""
         self._log_start_offsets = self._of_stored(self._read(LOG_START_OFFSETS))
@@ -270,6 +274,51 @@ class LogDirectory:
         self._logs[key] = log
         return log
 
+    async def set_damage_aside(self, log: PartitionLog, config: LogConfig) -> PartitionLog:
+        """Of a damaged log that nobody else has: closed, put in order and opened again. It ends
+        where it ended, and `damaged_ranges` says what is lost in it; or it has `damage` still,
+        when nothing is left to keep.
+
+        Raises OSError and StorageFailed: then the log is not open, and opening it finds the damage.
+        """
+        key = log.topic, log.partition
+        self._being_set_aside[key] = None
+        while (damage := log.damage) is not None:
+            self._logs.pop(key, None)
+            await log.close()
+            async with self._writing:
+                # All below was on the device: what is damaged there must not pass for a torn tail.
+                known = self._recovery_points.get(key, 0)
+                self._recovery_points[key] = max(known, damage.recovery_point)
+                await self._write(RECOVERY_POINTS, self._recovery_points)
+            done = await set_damage_aside(
+                log.directory,
+                damage,
+                disk=self._disk,
+                files=self._files,
+                config=config,
+                compacted=key in self._cleaned_offsets,
+                now_ms=self._clock.now_ms(),
+            )
+            for found in done.lost:
+                logger.error(
+                    "%s: offsets %d to %d are damaged, and this is the only replica: their bytes "
+                    "are kept in %s/%s; who reads there is refused, all else goes on",
+                    log,
+                    found.first_offset,
+                    found.next_offset - 1,
+                    log.directory,
+                    found.file_name,
+                )
+            log = await self.open_log(self._stored[key], config)
+            if not done.changed:
+                break
+            if log.damage is None and log.log_end_offset < damage.log_end_offset:
+                # Offsets would be given away a second time in one leader epoch (RULES B1).
+                raise Fatal(f"{log} ends at {log.log_end_offset}, not {damage.log_end_offset}")
+        del self._being_set_aside[key]
+        return log
+
     async def create_log(
         self, topic: str, partition: int, topic_id: UUID, config: LogConfig
     ) -> PartitionLog:
@@ -344,6 +393,7 @@ class LogDirectory:
         name must not start with the old one's offsets."""
         self._unopened.pop(key, None)
         self._being_cleaned.pop(key, None)
+        self._being_set_aside.pop(key, None)
         async with self._writing:
             for name, offsets in (
                 (RECOVERY_POINTS, self._recovery_points),
@@ -442,7 +492,7 @@ class LogDirectory:
         if self._unopened and not self.clean:
             logger.warning("no clean-shutdown marker: %d logs not recovered", len(self._unopened))
             return False
-        if self._damaged:
+        if self._damaged or self._being_set_aside:
             logger.warning("no clean-shutdown marker: a log is damaged")
             return False
         await write_file_atomically(

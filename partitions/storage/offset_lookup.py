@@ -8,16 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...wire.records import NO_TIMESTAMP, Record, decode_records
+from ...wire.records import NO_EPOCH, NO_TIMESTAMP, Record, decode_records
 from .batch_scan import PlacedBatch
+from .damaged_ranges import DamagedRanges
 from .segment import Segment
 from .values import FoundOffset
 
 
 def find_by_timestamp(
-    segments: Sequence[Segment], timestamp_ms: int, *, log_start_offset: int, upper_bound: int
+    segments: Sequence[Segment],
+    timestamp_ms: int,
+    *,
+    log_start_offset: int,
+    upper_bound: int,
+    damaged: DamagedRanges | None = None,
 ) -> FoundOffset | None:
-    """The first record whose timestamp is not below `timestamp_ms`."""
+    """The first record whose timestamp is not below `timestamp_ms`; or what was `damaged` right
+    before it, where nobody knows how old the records were."""
+    found = _first_not_older(segments, timestamp_ms, log_start_offset, upper_bound)
+    if not damaged:
+        return found
+    end_offset = upper_bound if found is None else found.offset
+    before = damaged.last_ended_by(end_offset)
+    if before is None or before.next_offset <= log_start_offset:
+        return found
+    if _first_not_older(segments, NO_TIMESTAMP, before.next_offset, end_offset) is not None:
+        return found  # One behind it is too old; so, as everywhere here, are those before.
+    offset = max(before.first_offset, log_start_offset)
+    return FoundOffset(offset, timestamp_ms, NO_EPOCH)
+
+
+def _first_not_older(
+    segments: Sequence[Segment], timestamp_ms: int, log_start_offset: int, upper_bound: int
+) -> FoundOffset | None:
     for segment in segments:
         if segment.next_offset <= log_start_offset or segment.max_timestamp < timestamp_ms:
             continue
@@ -44,8 +67,8 @@ def find_max_timestamp(
     for segment, promised_ms in _newest_first(segments, log_start_offset, upper_bound):
         if best is not None and promised_ms <= best.timestamp_ms:
             break
-        found = find_by_timestamp(
-            [segment], promised_ms, log_start_offset=log_start_offset, upper_bound=upper_bound
+        found = _first_not_older(
+            [segment], promised_ms, log_start_offset, upper_bound
         ) or _newest_record(segment, log_start_offset, upper_bound)
         if found is not None and (best is None or found.timestamp_ms > best.timestamp_ms):
             best = found

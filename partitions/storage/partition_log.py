@@ -34,6 +34,7 @@ from ...wire.records import (
 )
 from .batch_contents import LeaderBatch
 from .control_marker import marker_of
+from .damaged_ranges import DamagedRanges
 from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
 from .errors import BatchDamaged, OffsetOutOfRange, StorageFailed
@@ -102,6 +103,8 @@ class PartitionLog:
         self._before_truncation = before_truncation
 
         self._segments = recovered.segments
+        self.damaged_ranges = DamagedRanges.of_files(disk.list(directory))
+        """What was set aside, also by processes before this one: nobody reads there."""
         self._bases = [segment.base_offset for segment in recovered.segments]
         self._parked = recovered.parked
         self.damage: Damage | None = recovered.damage
@@ -146,6 +149,7 @@ class PartitionLog:
         """Base offset of the one last warned of."""
         self._refuse: str | None = None
         """Why appends are refused now."""
+        self._closed = False
         self._exclusive = asyncio.Lock()
         self._waiters = SyncWaiters()
         self._scope = TaskScope(on_fatal)
@@ -229,6 +233,8 @@ class PartitionLog:
             producers=producers,
             log_start_offset=max(log_start_offset, recovered.segments[0].base_offset),
         )
+        if log.damage is None:
+            log._forget_ranges()
         log._commit.request()
         return log
 
@@ -623,7 +629,7 @@ class PartitionLog:
 
         At most `max_bytes`, but with `at_least_one` the first batch whatever its size (KIP-74).
         The first batch may begin below `offset`. Raises OffsetOutOfRange; StorageFailed where the
-        bytes cannot be read or are not what was written.
+        bytes cannot be read or are not what was written, RecordsDamaged where that is known.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -637,6 +643,21 @@ class PartitionLog:
         upper_bound = min(upper_bound, self._written_offset)
         if offset >= upper_bound or (max_bytes <= 0 and not at_least_one):
             return LogRead(next_offset=offset)
+        self.damaged_ranges.check(offset)
+        damaged = self.damaged_ranges.first_above(offset)
+        if damaged is not None and damaged.first_offset < upper_bound:
+            upper_bound = damaged.first_offset
+        found = self._read_below(
+            upper_bound, offset, max_bytes=max_bytes, at_least_one=at_least_one
+        )
+        if at_least_one and not found.size and damaged is not None:
+            # Compaction took all that was left before it.
+            self.damaged_ranges.check(upper_bound)
+        return found
+
+    def _read_below(
+        self, upper_bound: int, offset: int, *, max_bytes: int, at_least_one: bool
+    ) -> LogRead:
         number = max(0, bisect_right(self._bases, offset) - 1)
         for segment in self._segments[number:]:
             try:
@@ -656,7 +677,8 @@ class PartitionLog:
     ) -> FoundOffset | None:
         """The first record not older than `timestamp_ms`, below `upper_bound` (default: all).
 
-        Raises StorageFailed.
+        Where a damaged range may hold it, that: whoever begins there is refused, and not led past
+        it. Raises StorageFailed.
         """
         self._try_write()
         try:
@@ -665,6 +687,7 @@ class PartitionLog:
                 timestamp_ms,
                 log_start_offset=self.log_start_offset,
                 upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+                damaged=self.damaged_ranges,
             )
         except BatchDamaged as damaged:
             raise self.note_damage(damaged) from None
@@ -696,6 +719,9 @@ class PartitionLog:
         only an index had led astray, or the device failed in passing, the same question will be
         answered the next time. A log that is damaged already may turn out to be so earlier.
         """
+        if self._closed:
+            # Whoever still reads here may see files that are no longer this log's.
+            return StorageFailed(f"{self}: {self._refuse}")
         self._try_write()
         if found.base_offset in self._bases:
             number = self._bases.index(found.base_offset)
@@ -714,8 +740,15 @@ class PartitionLog:
         """Segment `number` ends before the damage; those behind it wait to be removed."""
         segment = self._segments[number]
         offset = segment.next_offset
-        known = self.damage is not None
-        self.damage = Damage(segment.log_path, segment.size, offset, self.recovery_point, reason)
+        known = self.damage
+        self.damage = Damage(
+            segment.log_path,
+            segment.size,
+            offset,
+            self.recovery_point if known is None else known.recovery_point,
+            reason,
+            self.log_end_offset if known is None else known.log_end_offset,
+        )
         logger.error("%s", self.damage)
         self._parked = [*self._bases[number + 1 :], *self._parked]
         self._use_segments(self._segments[: number + 1])
@@ -723,7 +756,7 @@ class PartitionLog:
         self._notified_offset = min(self._notified_offset, offset)
         self._waiters.fail(StorageFailed(str(self.damage)), above=offset)
         self._scope.spawn(self._note_damage_found(), name=f"damage in {self}")
-        if self.on_damaged is not None and not known:
+        if self.on_damaged is not None and known is None:
             self.on_damaged()
 
     async def _note_damage_found(self) -> None:
@@ -861,6 +894,10 @@ class PartitionLog:
         self._directory_changes += 1
         self._waiters.fail(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
         await self._commit.run_once(self._round(sync_active=True))
+        # Only now: before, a crash could bring back what was cut, and not the note about it. And
+        # before anything grows there that the note would tell lies about.
+        if self._forget_ranges():
+            await self._disk.sync_dir(self.directory)
 
     async def _checkpoint(self, recovery_point: int) -> None:
         if self._before_truncation is not None:
@@ -957,8 +994,18 @@ class PartitionLog:
         for snapshot_offset in snapshot_offsets(self._disk, self.directory):
             if snapshot_offset < self._bases[0]:
                 self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+        self._forget_ranges()
         self._directory_changes += 1
         self._commit.request()
+
+    def _forget_ranges(self) -> bool:
+        """The notes of what was set aside where the log no longer is. True if some went; durable
+        after a sync of the directory."""
+        gone = self.damaged_ranges.forget_outside(self._bases[0], self.log_end_offset)
+        for found in gone:
+            self._disk.remove(f"{self.directory}/{found.file_name}")
+        self._directory_changes += bool(gone)
+        return bool(gone)
 
     async def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> bool:
         """Put `new` in the place of `old`, durably; a crash leaves the one or the other whole.
@@ -1054,6 +1101,7 @@ class PartitionLog:
 
     async def _end(self, why: str) -> None:
         self._refuse = why
+        self._closed = True
         self._waiters.fail(StorageFailed(f"{self}: {why}"), above=-1)
         await self._scope.close()
         for segment in self._segments:

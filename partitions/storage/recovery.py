@@ -34,6 +34,7 @@ from .lineage import HeaderLineage, Liar, agrees
 from .log_config import LogConfig
 from .open_files import OpenFiles
 from .producer_recovery import snapshot_offsets, snapshot_path, walk
+from .sectors import Sectors
 from .segment import MAX_RELATIVE_OFFSET, Segment
 from .segment_swap import LeftOvers, base_offsets
 from .time_index import NO_TIMESTAMP
@@ -227,7 +228,8 @@ class _Recovery:
         segment.next_offset = segment.base_offset
         segment.max_timestamp = NO_TIMESTAMP
         verify_from = 0 if self._thorough else self._recovery_point
-        scan = Scan(segment.file(), 0, size, verify_from=verify_from)
+        sectors = Sectors(segment.file)
+        scan = Scan(sectors, 0, size, verify_from=verify_from)
         fault: str | None = None
         slice_bytes = slice_batches = 0
         for position, header, data in scan:
@@ -250,6 +252,9 @@ class _Recovery:
                 await asyncio.sleep(0)
         fault = fault or scan.fault
         if fault is not None:
+            if sectors.failure is not None and segment.next_offset >= self._recovery_point:
+                # No torn write: what may have been acknowledged is there, and cannot be read.
+                raise sectors.failure
             self._on_fault(segment, size, fault)
 
     def _out_of_place(

@@ -51,7 +51,8 @@ class Damage:
     """Bytes below the synced recovery point are not what they were (RULES C1, C4).
 
     The log then serves reads below `offset` and refuses appends until `truncate_to` or
-    `truncate_fully` cuts it; whoever calls those has first taken the replica out of the ISR.
+    `truncate_fully` cuts it; whoever calls those has first taken the replica out of the ISR. The
+    only replica is put in order by `set_damage_aside` instead.
     """
 
     path: str
@@ -60,6 +61,8 @@ class Damage:
     """First offset that is lost on this replica."""
     recovery_point: int
     reason: str
+    log_end_offset: int = 0
+    """Where the log ended, if somebody knows more than the recovery point."""
 
     def __str__(self) -> str:
         return (

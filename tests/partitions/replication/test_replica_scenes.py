@@ -25,6 +25,7 @@ from logboat.metadata.image import NO_LEADER
 from logboat.partitions import Role, replicas
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
+from logboat.wire.records import batches, decode_records
 from tests.metadata.cluster_builder import topic_id
 from tests.partitions.replication.replica_scene import CONFIG, NO_ERROR, Answer, ReplicaScene
 
@@ -458,9 +459,12 @@ def test_c1_a_damaged_follower_is_filled_again_once_nobody_counts_on_it(world: W
 
 
 def test_c1_a_damaged_log_is_never_led_unless_that_is_wanted(world: World) -> None:
-    """C1: the only replica, and it stays offline instead of passing a shorter log for the truth."""
-    scene = ReplicaScene(world, nodes=1)
-    scene.create(1, min_isr=1)
+    """C1: the last one in sync stays offline instead of passing a shorter log for the truth: there
+    is another replica, and it may have what this one lost."""
+    scene = ReplicaScene(world, nodes=2)
+    scene.create(1, 2, min_isr=1)
+    scene.fence(2)
+    scene.await_isr(1)
     for number in range(10):
         scene.produce(1, b"%d" % number)
     scene.settle(6.0)
@@ -528,8 +532,10 @@ def test_c1_a_log_whose_folder_is_gone_is_no_new_one(world: World) -> None:
 
 
 def test_c1_an_unclean_election_of_a_damaged_log_takes_what_is_left(world: World) -> None:
-    scene = ReplicaScene(world, nodes=1)
-    scene.create(1, min_isr=1)
+    scene = ReplicaScene(world, nodes=2)
+    scene.create(1, 2, min_isr=1)
+    scene.fence(2)
+    scene.await_isr(1)
     for number in range(10):
         scene.produce(1, b"%d" % number)
     scene.settle(6.0)
@@ -583,6 +589,116 @@ def test_c1_a_leader_whose_records_turn_out_damaged_gives_way_and_is_filled_agai
     scene.await_isr(1, 2, 3)
     assert scene.consume(scene.image().leader) == [b"%d" % number for number in range(10)]
     assert scene.nodes[1].log() == scene.nodes[2].log() == scene.nodes[3].log()
+
+
+def only_replica(world: World) -> ReplicaScene:
+    """Ten records that were synced and checkpointed, and one batch among them is damaged. It has
+    been started again, and nobody has read yet."""
+    scene = ReplicaScene(world, nodes=1)
+    scene.create(1, min_isr=1)
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(1)
+    flip_a_bit(scene, 1)
+    scene.start(1)
+    scene.await_role(1, Role.LEADER)
+    return scene
+
+
+def test_c1_the_only_replica_lives_on_without_its_damaged_batch(world: World) -> None:
+    """C1: there is nobody to fill it again. One batch is lost, and nobody is led past it."""
+    scene = only_replica(world)
+    before = scene.image()
+    assert ErrorCode(scene.fetch(1, 0).error_code) is ErrorCode.KAFKA_STORAGE_ERROR
+    scene.await_role(1, Role.LEADER)
+    assert scene.image() == before  # Nothing was reported, nobody elected.
+    data = scene.fetch(1, 0)
+    assert [found.header.base_offset for part in data.records for found in batches(part)] == [
+        *range(5)
+    ]
+    assert data.high_watermark == 10
+    refused = scene.fetch(1, 5)
+    assert ErrorCode(refused.error_code) is ErrorCode.CORRUPT_MESSAGE
+    assert not refused.records
+    data = scene.fetch(1, 6)
+    assert [found.header.base_offset for part in data.records for found in batches(part)] == [
+        *range(6, 10)
+    ]
+    assert scene.produce(1, b"10") == Answer(NO_ERROR, 10)
+    scene.stop(1)
+    scene.start(1)
+    scene.await_role(1, Role.LEADER)
+    assert ErrorCode(scene.fetch(1, 5).error_code) is ErrorCode.CORRUPT_MESSAGE
+    assert scene.fetch(1, 10).error_code == NO_ERROR
+    assert scene.produce(1, b"11") == Answer(NO_ERROR, 11)
+
+
+def test_c1_the_only_replica_that_is_found_damaged_at_its_start_leads_all_the_same(
+    world: World,
+) -> None:
+    scene = ReplicaScene(world, nodes=1)
+    scene.create(1, min_isr=1)
+    for number in range(10):
+        scene.produce(1, b"%d" % number)
+    scene.settle(6.0)
+    scene.kill(1)
+    damage_log(scene, 1)
+    scene.start(1)
+    scene.await_role(1, Role.LEADER)
+    state = scene.nodes[1].partition().state()
+    assert (state.high_watermark, state.log_end_offset) == (10, 10)
+    for offset in range(5, 10):
+        assert ErrorCode(scene.fetch(1, offset).error_code) is ErrorCode.CORRUPT_MESSAGE
+    assert scene.fetch(1, 0).error_code == NO_ERROR
+    assert scene.produce(1, b"10") == Answer(NO_ERROR, 10)
+
+
+def test_a_producer_that_waits_while_damage_is_found_is_told_that_nothing_is_known(
+    world: World,
+) -> None:
+    """D5; the batch is in the log all the same, at its offset, in the same leader epoch."""
+    scene = only_replica(world)
+    epoch = scene.image().leader_epoch
+    waiting = scene.begin(1, scene.produce_to(1, b"10"))
+    reading = scene.begin(1, scene.fetch_from(1, 5))
+    scene.until(lambda: waiting.done() and reading.done())
+    assert waiting.result().error in (NO_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    scene.await_role(1, Role.LEADER)
+    assert scene.image().leader_epoch == epoch
+    assert scene.produce(1, b"11") == Answer(NO_ERROR, 11)
+    held = [
+        record.value
+        for part in scene.fetch(1, 6).records
+        for found in batches(part)
+        for record in decode_records(found.view)
+    ]
+    assert held == [b"6", b"7", b"8", b"9", b"10", b"11"]
+
+
+def test_the_only_replica_without_room_for_a_copy_waits_for_it(world: World) -> None:
+    scene = only_replica(world)
+    drive = scene.nodes[1].host.drive
+    drive.capacity_bytes = drive.used_bytes() + 1000
+    assert ErrorCode(scene.fetch(1, 5).error_code) is ErrorCode.KAFKA_STORAGE_ERROR
+    scene.settle(3.0)
+    assert scene.produce(1, b"x").error is ErrorCode.KAFKA_STORAGE_ERROR
+    drive.capacity_bytes = UNLIMITED
+    scene.await_role(1, Role.LEADER)
+    assert scene.produce(1, b"10") == Answer(NO_ERROR, 10)
+
+
+def test_a_damaged_topic_that_is_deleted_is_gone(world: World) -> None:
+    scene = only_replica(world)
+    reading = scene.begin(1, scene.fetch_from(1, 5))
+    scene.until(reading.done)
+    scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id("t"),), None))
+    scene.publish()
+    scene.settle(5.0)
+    data = scene.nodes[1].host.drive.root.entries["data"]
+    assert isinstance(data, DirectoryNode)
+    assert "t-0" not in data.entries
+    assert scene.nodes[1].alive
 
 
 def test_c1_a_follower_that_finds_damage_leaves_the_isr_and_is_filled_again(world: World) -> None:
