@@ -1,5 +1,8 @@
 """Sends the leaders' ISR proposals to the controller: one request at a time, many proposals in it.
 
+Not all of them, though: where a broker comes back, thousands of partitions have something to say,
+and a request becomes one command of the quorum, of bounded size, and an answer as long (RULES F1).
+
 A proposal is sent again, word for word, until its answer decides it (RULES D2). Its partition
 withdraws it by ending the leader epoch: the answer then reaches nobody.
 """
@@ -10,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from uuid import UUID
 
@@ -19,6 +23,9 @@ from .isr_proposal import IsrProposal, ProposalVerdict, verdict_on
 from .peer import ControllerLink
 
 logger = logging.getLogger(__name__)
+
+MAX_PROPOSALS = 250
+"""In one request."""
 
 RETRY_SECONDS = 0.05
 MAX_RETRY_SECONDS = 1.0
@@ -73,7 +80,7 @@ class IsrSender:
         pause = RETRY_SECONDS
         while True:
             await self._something_pending()
-            if await self._send_all():
+            if await self._send_some():
                 pause = RETRY_SECONDS
             else:
                 await asyncio.sleep(pause * (0.5 + self._rng.random()))
@@ -87,12 +94,12 @@ class IsrSender:
             finally:
                 self._arrived = None
 
-    async def _send_all(self) -> bool:
-        """One request with all that is pending; False when something of it must be sent again."""
+    async def _send_some(self) -> bool:
+        """One request, oldest first; False when something of it must be sent again."""
         for key, pending in list(self._pending.items()):
             if not pending.still_wanted():
                 del self._pending[key]
-        batch = dict(self._pending)
+        batch = dict(islice(self._pending.items(), MAX_PROPOSALS))
         if not batch:
             return True
         deadline = asyncio.get_running_loop().time() + self._timeout_ms / 1000
@@ -107,6 +114,9 @@ class IsrSender:
         if verdict is ProposalVerdict.RETRY:
             logger.info("ISR change of %s-%d is sent again: %s", *key, error.name)
             pending.uncertain = True
+            if self._pending.get(key) is pending:
+                # Behind the others: they have not been asked about yet.
+                self._pending[key] = self._pending.pop(key)
             return
         if self._pending.get(key) is pending:
             del self._pending[key]

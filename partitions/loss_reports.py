@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import islice
 from random import Random
 from uuid import UUID
 
@@ -23,6 +24,9 @@ from ..wire.messages.assign_replicas_to_dirs import (
 from .peer import ControllerLink
 
 logger = logging.getLogger(__name__)
+
+MAX_REPORTS = 250
+"""In one request, which becomes one command of the quorum (RULES F1)."""
 
 RETRY_SECONDS = 0.1
 
@@ -41,7 +45,7 @@ _SETTLED = frozenset(
 
 
 class LossReports:
-    """At most one report per partition of this node waits; all that wait go in one request."""
+    """At most one report per partition of this node waits; many go in one request."""
 
     def __init__(
         self,
@@ -75,15 +79,15 @@ class LossReports:
         """Until cancelled."""
         while True:
             await self._arrived.wait()
-            if not await self._send_all():
+            if not await self._send_some():
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + self._rng.random()))
             elif not self._waiting:
                 self._arrived.clear()
                 self._settled.set()
 
-    async def _send_all(self) -> bool:
+    async def _send_some(self) -> bool:
         """False when some of it must be sent again."""
-        batch = list(self._waiting)
+        batch = list(islice(self._waiting, MAX_REPORTS))
         epoch = self._broker_epoch()
         if epoch < 0:
             return False  # Not registered yet.
@@ -98,6 +102,7 @@ class LossReports:
                 del self._waiting[key]
                 logger.warning("the controller knows that %s-%d has lost data here", *key)
             else:
+                self._waiting[key] = self._waiting.pop(key)  # Behind the others.
                 logger.info("the loss of %s-%d is reported again: %s", *key, error.name)
         return not any(key in self._waiting for key in batch)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...wire import ErrorCode
 from ...wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from ..commands import ElectionType, ElectLeaders, PartitionId
@@ -9,6 +11,7 @@ from ..image import NO_LEADER, ClusterImage, PartitionImage
 from ..results import Item
 from .answer import ControllerAnswer
 from .office import Office
+from .rebalance import MAX_ELECTIONS
 
 
 async def elect_leaders(
@@ -21,12 +24,23 @@ async def elect_leaders(
     image = office.image
     wanted = _named(request) if request.topic_partitions is not None else _all(image, election)
     known = [(name, number) for name, number in wanted if image.partition(name, number)]
-    ids = tuple(PartitionId(image.topics[name].topic_id, number) for name, number in known)
-    decided = await office.propose(lambda epoch: ElectLeaders(epoch, election, ids), deadline)
-    if decided.result.refused:
-        response = ElectLeadersResponse(error_code=decided.result.error)
-        return ControllerAnswer(response, decided.index)
-    items = dict(zip(known, decided.result.items, strict=True))
+    items: dict[tuple[str, int], Item] = {}
+    index = 0
+    # Each partition stands for itself, and a command has its bounds. Without any: are we in office?
+    for first in range(0, len(known) or 1, MAX_ELECTIONS):
+        piece = known[first : first + MAX_ELECTIONS]
+        ids = tuple(PartitionId(image.topics[name].topic_id, number) for name, number in piece)
+        make = partial(ElectLeaders, election=election, partitions=ids)
+        decided = await office.propose(make, deadline)
+        index = max(index, decided.index)
+        if decided.result.refused:
+            if first == 0:
+                response = ElectLeadersResponse(error_code=decided.result.error)
+                return ControllerAnswer(response, index)
+            failed = Item(decided.result.error, decided.result.message)
+            items |= dict.fromkeys(known[first:], failed)
+            break
+        items |= zip(piece, decided.result.items, strict=True)
     missing = Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "No such topic or partition.")
     results: dict[str, ElectLeadersResponse.ReplicaElectionResult] = {}
     for name, number in wanted:
@@ -39,7 +53,7 @@ async def elect_leaders(
             )
         )
     response = ElectLeadersResponse(replica_election_results=list(results.values()))
-    return ControllerAnswer(response, decided.index)
+    return ControllerAnswer(response, index)
 
 
 def _named(request: ElectLeadersRequest) -> list[tuple[str, int]]:

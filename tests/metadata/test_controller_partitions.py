@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from logboat.metadata.controller import ControllerAnswer
+import pytest
+
+from logboat.metadata.commands import ElectLeaders
+from logboat.metadata.controller import ControllerAnswer, leaders
 from logboat.metadata.controller.settings import ControllerSettings
 from logboat.metadata.image import LOST_DIRECTORY
 from logboat.wire import ErrorCode
@@ -192,6 +195,35 @@ def test_preferred_leaders_are_elected_where_they_do_not_lead() -> None:
             },
         )
         assert (await elect(node, 7))[0] == ErrorCode.INVALID_REQUEST
+        await node.controller.stop()
+
+    run(scenario())
+
+
+def test_f1_elections_of_many_partitions_are_decided_by_many_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leaders, "MAX_ELECTIONS", 2)
+
+    async def scenario() -> None:
+        node = await started()
+        numbers = [0, 0, 0, 9, 0, 0]
+        commands = len(node.quorum.log)
+        assert await elect(node, 0, t=numbers) == (
+            0,
+            {
+                "t": [
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if number == 9
+                    else ErrorCode.ELECTION_NOT_NEEDED
+                    for number in numbers
+                ]
+            },
+        )
+        made = [command for command in node.quorum.log[commands:] if type(command) is ElectLeaders]
+        assert [len(command.partitions) for command in made] == [2, 2, 1]
+        node.quorum.drop_kinds = (ElectLeaders,)
+        assert await elect(node, 0, t=[0]) == (ErrorCode.REQUEST_TIMED_OUT, {})
         await node.controller.stop()
 
     run(scenario())
