@@ -227,7 +227,8 @@ class KafkaPython:
         from kafka import TopicPartition as Partition
         from kafka.errors import KafkaError
 
-        found = self._consumer.poll(timeout_ms=int(POLL_S * 1_000), max_records=RECORDS_AT_ONCE)
+        # A join that ends between two polls it forgets, and begins another.
+        found = self._consumer.poll(timeout_ms=1_000, max_records=RECORDS_AT_ONCE)
         processed = [(each.partition, each.offset) for batch in found.values() for each in batch]
         if not processed:
             return
