@@ -434,14 +434,12 @@ class LogDirectory:
         """Write recovery points, log start offsets and the given high watermarks (others keep the
         value they had). Best called every few seconds: it bounds what recovery must read."""
         async with self._writing:
-            await self._take_offsets()
-            known = {key: offset for key, offset in high_watermarks.items() if key in self._stored}
-            self.high_watermarks.update(known)
+            await self._take_offsets(high_watermarks)
             await self._write(RECOVERY_POINTS, self._recovery_points)
             await self._write(LOG_START_OFFSETS, self._log_start_offsets)
             await self._write(HIGH_WATERMARKS, self.high_watermarks)
 
-    async def _take_offsets(self) -> None:
+    async def _take_offsets(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         for number, (key, log) in enumerate(list(self._logs.items()), start=1):
             if number % LINES_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -451,6 +449,8 @@ class LogDirectory:
                 # Otherwise the next start would take the damage for an ordinary torn tail.
                 self._recovery_points[key] = log.recovery_point
             self._log_start_offsets[key] = log.log_start_offset
+            if key in high_watermarks:
+                self.high_watermarks[key] = high_watermarks[key]
 
     async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         await write_offsets(self._disk, f"{self.path}/{name}", offsets)
