@@ -8,8 +8,10 @@ from uuid import UUID
 
 import pytest
 
+from logboat.jepsen_style.simulation import World
 from logboat.metadata.image import ClusterImage, PartitionImage, TopicImage
 from logboat.metadata.snapshot import compare, empty_image
+from logboat.partitions import Role
 from logboat.partitions import assignments as assignments_module
 from logboat.partitions.assignments import (
     LOOKED_AT_ONCE,
@@ -21,6 +23,7 @@ from logboat.partitions.assignments import (
     Unassigned,
 )
 from logboat.wire import ErrorCode
+from tests.partitions.replication.replica_scene import ReplicaScene
 
 ME = 1
 HERE, ELSEWHERE = (1, 2, 3), (2, 3, 4)
@@ -167,6 +170,24 @@ def test_whatever_comes_in_between_a_node_ends_with_what_the_image_gives_it(
             if ME in p.replicas
         }
         assert held == expected, seed
+
+
+def test_f1_no_log_is_set_aside_while_the_image_is_still_being_taken_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stored log that nobody seems to want may be wanted by what was not yet looked at."""
+    monkeypatch.setattr(assignments_module, "LOOKED_AT_ONCE", 1)
+    with World(1) as world:
+        scene = ReplicaScene(world, nodes=1)
+        scene.create(1, min_isr=1, partitions=4)
+        scene.await_role(1, Role.LEADER)
+        assert scene.produce(1, b"kept").error == ErrorCode.NONE
+        scene.kill(1)
+        scene.start(1)
+        for number in range(4):
+            scene.await_role(1, Role.LEADER, number)
+        assert scene.consume(1) == [b"kept"]
+        assert not [name for name in scene.nodes[1].host.disk.list("data") if "stray" in name]
 
 
 def follow(
