@@ -5,6 +5,7 @@
 * records of 100 bytes a second from one producer over HTTP to one page-cache node, and with acks
   from three replicas;
 * the process's growth while a server takes nothing;
+* from a record's sending, with acks from three replicas, to its line of a following `consume`;
 * a single node from entering `LocalCluster` to a record acknowledged being possible; ten of them
   side by side.
 """
@@ -13,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import random
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +32,7 @@ VALUE = b"x" * 100
 PAGE_CACHE = {"flush.messages": str(2**63 - 1)}
 BUFFER_BYTES = 32 << 20
 TEN = 10
+PRINTED = 100
 
 
 def rss_mib() -> float:
@@ -86,6 +91,32 @@ async def growth_when_stalled() -> float:
     return grown
 
 
+async def milliseconds_until_printed(urls: list[str]) -> list[float]:
+    """Of records sent one at a time, at moments that nobody can have waited for."""
+    async with Client(*urls) as client, client.producer(linger=0.0) as producer:
+        topic = f"t{time.time_ns():x}"
+        await client.admin.topics.create(topic, partitions=3, replication=3)
+        consume = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "logboat.client.cli", "consume", topic),
+            env={**os.environ, "LOGBOAT_HTTP": ",".join(urls)},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert consume.stdout is not None
+        # Once it prints, it follows.
+        await producer.send(topic, b"first", partition=0)
+        await consume.stdout.readline()
+        took = []
+        for number in range(PRINTED):
+            await asyncio.sleep(random.uniform(0.01, 0.1))
+            started = time.perf_counter()
+            await producer.send(topic, b"%d" % number, partition=number % 3)
+            await consume.stdout.readline()
+            took.append((time.perf_counter() - started) * 1000)
+        consume.kill()
+        await consume.wait()
+        return sorted(took)
+
+
 def seconds_until_ready() -> float:
     started = time.perf_counter()
     with LocalCluster(nodes=1):
@@ -109,6 +140,8 @@ def main() -> None:
     options = parser.parse_args()
     one = Figure("one node, page-cache", "records/s", "50,000")
     three = Figure("three replicas, acks=all", "records/s", "")
+    printed = Figure("record to a line of consume, p50", "ms", "")
+    latest = Figure("the same, p99", "ms", "")
     stalled = Figure(f"growth when stalled, {BUFFER_BYTES >> 20} MiB buffer", "MiB", "bounded")
     fixture = Figure("single node ready", "s", "1")
     ten = Figure("ten nodes side by side", "s", "8")
@@ -119,8 +152,11 @@ def main() -> None:
             one.values.append(asyncio.run(produced(cluster.http_urls, 1)))
         with LocalCluster(nodes=3) as cluster:
             three.values.append(asyncio.run(produced(cluster.http_urls, 3)))
+            took = asyncio.run(milliseconds_until_printed(cluster.http_urls))
+            printed.values.append(took[len(took) // 2])
+            latest.values.append(took[len(took) * 99 // 100])
         stalled.values.append(asyncio.run(growth_when_stalled()))
-    text = f"{machine()}.\n\n{table([one, three, stalled, fixture, ten])}"
+    text = f"{machine()}.\n\n{table([one, three, printed, latest, stalled, fixture, ten])}"
     tell("Python client and test clusters", text, write=options.write)
 
 

@@ -63,7 +63,7 @@ def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
     for name in ("first", "second"):
         run("topic", "create", name, "-p", "2", "-r", "3")
     now = time.time_ns() // 1_000_000  # Older ones would fall to retention.
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"partition": 0, "timestamp": now, "key": "k", "value": "v", "headers": []},
         {
             "partition": 0,
@@ -117,7 +117,7 @@ def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
         run("consume", name, "-e", "-f", "json").stdout for name in ("first", "second")
     )
     assert first.replace('"first"', '"second"') == second
-    told = [json.loads(line) for line in second.splitlines()]
+    told = [json.loads(line) for line in second.rstrip("\n").split("\n")]
     for line in told:
         del line["topic"], line["offset"]
     assert told == [{"headers": [], **line} for line in lines]
@@ -128,7 +128,7 @@ def test_a_closed_pipe_is_no_error(run: Run) -> None:
     run("produce", "many", stdin="".join(f"{n}\n" for n in range(30_000)))
     shell = " ".join(LOGBOAT)
     head = subprocess.run(
-        f"{shell} consume many -e | head -1",
+        f"{shell} consume many | head -1",
         shell=True,
         capture_output=True,
         text=True,
@@ -138,6 +138,44 @@ def test_a_closed_pipe_is_no_error(run: Run) -> None:
     )
     assert head.stdout == "0\n"
     assert head.stderr == ""
+
+
+def test_who_follows_outlives_a_node_and_sees_topics_grow_and_go(run: Run, tmp_path: Path) -> None:
+    for name in ("followed", "other"):
+        run("topic", "create", name, "-p", "1", "-r", "3")
+    run("produce", "followed", stdin="a\n")
+    everywhere = ",".join(run.cluster.http_urls)
+    out, err = tmp_path / "out", tmp_path / "err"
+
+    def seen(*lines: str) -> None:
+        run.cluster.wait_until(
+            lambda: None if out.read_text().splitlines() == [*lines] else out.read_text(), "seen"
+        )
+
+    with (
+        out.open("w") as into,
+        err.open("w") as told,
+        subprocess.Popen(
+            [*LOGBOAT, "consume", "followed", "other", "-f", r"%t-%p %v\n"],
+            stdout=into,
+            stderr=told,
+            env={**run.environment, "LOGBOAT_HTTP": everywhere},
+        ) as reader,
+    ):
+        try:
+            seen("followed-0 a")
+            run.cluster.kill(1)  # Whom it had asked first.
+            run("produce", "other", stdin="b\n", LOGBOAT_HTTP=everywhere)
+            seen("followed-0 a", "other-0 b")
+            run.cluster.start(1)
+            run("topic", "add-partitions", "followed", "-n", "1")
+            run("produce", "followed", "-p", "1", stdin="c\n")
+            seen("followed-0 a", "other-0 b", "followed-1 c")
+            run("topic", "delete", "other")
+            assert reader.wait(120) == 1
+        finally:
+            reader.kill()
+    assert err.read_text() == "logboat: there is no topic 'other'; `logboat topic list` shows all\n"
 
 
 def test_a_group_goes_on_where_it_was(run: Run) -> None:
