@@ -115,6 +115,11 @@ class Ledger:
     def _on_partition(self, key: Key, before: PartitionImage | None, after: PartitionImage) -> None:
         self.on_partition(key, before, after)
         old = () if before is None else (*before.isr, *before.elr)
+        if before is not None and self._is_cached(key):
+            # Who enters by the very change that ends the last holder was elected, and copied none.
+            stay = [node_id for node_id in self.members(key) if node_id in old]
+            if not stay:
+                self._give_up(key, before.leader_epoch)
         if before is not None and before.leader_epoch != after.leader_epoch:
             self.leader_changes += 1
         for node_id in self.disks:
@@ -163,8 +168,11 @@ class Ledger:
     def _give_up_without_holder(self, key: Key) -> None:
         """Every member without an excuse holds every record, so nobody does when there is none."""
         if self._is_cached(key) and not self.members(key):
-            self.given_up[key] = self._partitions[key].leader_epoch
-            self._committed.pop(key, None)
+            self._give_up(key, self._partitions[key].leader_epoch)
+
+    def _give_up(self, key: Key, leader_epoch: int) -> None:
+        self.given_up[key] = leader_epoch
+        self._committed.pop(key, None)
 
     def _check_holder(self, node_id: int, key: Key) -> None:
         if (node_id, key) in self._excused:

@@ -507,6 +507,11 @@ LEDGER = mutants(
         "BOTH_MODES for",
     ),
     ("who enters again holds nothing", "holders |= entered", "pass"),
+    (
+        "who is elected holds all",
+        "failed = failed_at(changes[at], holders, place)",
+        "failed = failed_at(changes[at], holders | entered, place)",
+    ),
     ("how many disks were hurt is no matter", "if len(hurt) >= least:", "if True:"),
     ("as many hurt disks as holders are few", "if len(hurt) >= least:", "if len(hurt) > least:"),
     ("a failed sync ends no membership", "or kind in DISQUALIFIES", ""),

@@ -559,6 +559,23 @@ def entered_again(story: Story, bad: bool) -> None:
     story.poll(5, (base + 1, 2))
 
 
+def elected_without_a_holder(story: Story, bad: bool) -> None:
+    """The last holder leaves, and by the same change one enters who lost the record: as the last
+    leader that was known. `bad`: it entered while the holder was there to copy from.
+    """
+    base = story.base
+    story.see("isr", key="x", epoch=1, isr=[1, 2])
+    story.send(0, 1, base)
+    story.see("fault", kind="wipe", node=2)
+    story.see("isr", key="x", epoch=2, isr=[], elr=[1])
+    if bad:
+        story.see("isr", key="x", epoch=2, isr=[1])
+        story.see("isr", key="x", epoch=2, isr=[1, 2])
+    story.see("isr", key="x", epoch=3, isr=[2])
+    story.send(0, 2, base + 1)
+    story.poll(5, (base + 1, 2))
+
+
 def power_cut(story: Story, bad: bool) -> None:
     """A power cut takes the page cache, and nothing that was synced (`bad`)."""
     base = story.base
@@ -797,6 +814,7 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         passed_over,
         replaced_too_early,
         entered_again,
+        elected_without_a_holder,
         power_cut,
         power_cut_of_one_topic,
         few_disks_were_hurt,

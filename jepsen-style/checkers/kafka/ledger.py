@@ -3,8 +3,9 @@
 The promise is conditional: an acknowledged record stays while one in-sync replica that holds it
 stays. *Holders* are the committed ISR at the acknowledgement. A fault that takes a suffix of the
 disk (wiped or damaged in both modes; power cut with the page cache) ends a holder; a kill, a pause
-or a restart never does. A replica that re-enters the ISR holds the record again. The condition
-fails at the first instant when no member of ISR or ELR is a holder.
+or a restart never does. A replica that re-enters the ISR holds the record again, provided that a
+holder was still there to copy from. The condition fails at the first instant when no member of ISR
+or ELR is a holder.
 
 When exactly a change of the ISR took effect is known only between its proposal and its first
 observation. So every placement that the history allows is followed at once, as a set of states:
@@ -227,9 +228,10 @@ def advanced(state: State, changes: list[Membership], allowed: int, place: int) 
         entered = changes[at + 1].isr - changes[at].isr
         at += 1
         if holders is not None:
-            holders |= entered
+            # Who enters by the very change that ends the last holder was elected, and copied none.
             if failed is None:
                 failed = failed_at(changes[at], holders, place)
+            holders |= entered
         found.append((at, holders, failed))
     return found
 
