@@ -24,7 +24,8 @@ ASK_S = 2.0
 TRIES = 4
 """Starts on a damaged disk that fail one after the other before it is replaced."""
 WELL_S = 5.0
-"""A process that has lived for this long has started well."""
+"""A process that has lived for this long, and answers, has started well. On a busy machine it may
+take longer than that to find out what is wrong with its disk."""
 ADMITTED_WITHIN_S = 60.0
 """A new disk, once its node runs."""
 
@@ -35,6 +36,8 @@ class Caretaker:
         self._keeper = keeper
         self._nodes: dict[int, float] = {}
         """Whose disks are damaged -> when it was last started."""
+        self._well: dict[int, None] = {}
+        """Those that have started well since then."""
         self._failed_starts: Counter[int] = Counter()
         self._strangers: dict[int, None] = {}
         """Whose new disk the quorum has not admitted yet."""
@@ -63,7 +66,7 @@ class Caretaker:
         """Return when the node has started well, perhaps with another disk, and the quorum knows
         its disk; it is noted as a failure when that takes too long."""
         end = time.monotonic() + ADMITTED_WITHIN_S
-        self._nodes[node_id] = time.monotonic()
+        self._note_start(node_id)
         while node_id in self._strangers or not self._has_started_well(node_id):
             if time.monotonic() > end:
                 self._keeper.failures.append(
@@ -75,21 +78,33 @@ class Caretaker:
     def _has_started_well(self, node_id: int) -> bool:
         if self._keeper.holds_down(node_id):
             return True  # Another fault is about it now.
-        age_s = time.monotonic() - self._nodes[node_id]
-        return self._cluster.is_running(node_id) and age_s >= WELL_S
+        return self._cluster.is_running(node_id) and node_id in self._well
+
+    def _note_start(self, node_id: int) -> None:
+        self._nodes[node_id] = time.monotonic()
+        self._well.pop(node_id, None)
 
     async def look_after(self, node_id: int) -> None:
-        age_s = time.monotonic() - self._nodes[node_id]
         if not self._cluster.is_running(node_id):
-            self._failed_starts[node_id] += age_s < WELL_S
+            self._failed_starts[node_id] += node_id not in self._well
             if node_id not in self._strangers and self._failed_starts[node_id] > TRIES:
                 await asyncio.to_thread(self.replace_disk, node_id)
-            self._nodes[node_id] = time.monotonic()
+            self._note_start(node_id)
             self._keeper.start([node_id])
-        elif age_s >= WELL_S:
+        elif node_id not in self._well and await self._is_well(node_id):
+            self._well[node_id] = None
             self._failed_starts[node_id] = 0
         if node_id in self._strangers and await asyncio.to_thread(self._is_admitted, node_id):
             del self._strangers[node_id]
+
+    async def _is_well(self, node_id: int) -> bool:
+        if time.monotonic() - self._nodes[node_id] < WELL_S:
+            return False
+        return await asyncio.to_thread(self._answers, node_id)
+
+    def _answers(self, node_id: int) -> bool:
+        address = self._cluster.node(node_id).http
+        return ask(address, "/api/v1/cluster", timeout_seconds=ASK_S) is not None
 
     def _is_admitted(self, node_id: int) -> bool:
         """Asks for it when it is not."""

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from logboat.client.cluster.folder import ClusterFolder
-from logboat.jepsen_style.processes.caretaker import TRIES, Caretaker
+from logboat.jepsen_style.processes.caretaker import TRIES, WELL_S, Caretaker
 from logboat.jepsen_style.processes.damage import damage, wipe
 from logboat.jepsen_style.processes.keeper import Keeper
 from logboat.jepsen_style.schedule import Fault, Target
@@ -146,5 +146,54 @@ def test_a_damaged_disk_on_which_no_start_succeeds_is_replaced(tmp_path: Path) -
         assert cluster.starts == TRIES + 1
         assert keeper.failures == []
         assert keeper.dead() == []
+
+    asyncio.run(test())
+
+
+class SlowToEnd(Caretaker):
+    """Each process lives long, and ends without having answered anybody; `answers` changes that."""
+
+    answers = False
+
+    def _answers(self, node_id: int) -> bool:
+        return self.answers
+
+    async def long_life(self, cluster: NeverStarts) -> None:
+        cluster.lives = True
+        self._nodes[1] -= 2 * WELL_S
+        await self.look_after(1)
+        cluster.lives = False
+        await self.look_after(1)
+
+
+def test_who_lives_long_without_an_answer_has_not_started_well(tmp_path: Path) -> None:
+    """On a busy machine it takes its time to find out that its disk is damaged."""
+
+    async def test() -> None:
+        cluster = NeverStarts(data_directory(tmp_path))
+        caretaker = SlowToEnd(cluster, Keeper(cluster))
+        caretaker.take_on(1)
+        for _ in range(TRIES):
+            await caretaker.long_life(cluster)
+        assert changed(tmp_path) == {}
+        await caretaker.long_life(cluster)
+        assert is_empty(tmp_path)
+
+    asyncio.run(test())
+
+
+def test_who_has_answered_once_is_given_all_its_starts_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        cluster = NeverStarts(data_directory(tmp_path))
+        caretaker = SlowToEnd(cluster, Keeper(cluster))
+        caretaker.take_on(1)
+        for _ in range(TRIES):
+            await caretaker.long_life(cluster)
+        caretaker.answers = True
+        await caretaker.long_life(cluster)
+        caretaker.answers = False
+        for _ in range(TRIES):
+            await caretaker.long_life(cluster)
+        assert changed(tmp_path) == {}
 
     asyncio.run(test())
