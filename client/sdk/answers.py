@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from .errors import (
@@ -47,7 +48,8 @@ def as_error(status: int, document: Any, node: str, *, writes: bool = True) -> C
             "retriable", perhaps or status in _RETRIED or error_code == _CONFLUENT_RETRIABLE
         )
     )
-    kind = _BY_KAFKA_ERROR.get(str(kafka_error), Refused)
+    by_status = RecordTooLarge if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else Refused
+    kind = _BY_KAFKA_ERROR.get(str(kafka_error), by_status)
     return kind(
         message,
         status=status,

@@ -51,7 +51,11 @@ class RequestLines:
         while data := await self._read():
             *lines, left = (left + data).split(b"\n")
             if len(left) > self._max_line or (lines and len(lines[0]) > self._max_line):
-                raise ApiError(413, f"a line is longer than {self._max_line} bytes")
+                raise ApiError(
+                    413,
+                    f"a line is longer than {self._max_line} bytes",
+                    hint="a record of that size is more than this node takes (message.max.bytes)",
+                )
             for block in self._cut(lines):
                 yield block
                 if self._ended:

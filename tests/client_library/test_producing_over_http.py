@@ -135,21 +135,21 @@ async def test_after_an_unknown_outcome_the_numbers_begin_anew_under_another_id(
     assert (node.lines[-1]["producer_id"], node.lines[-1]["base_sequence"]) == (2, 0)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"outcome": "failed", "kafka_error": "MESSAGE_TOO_LARGE"},
+        # More than a node takes as one line.
+        {"ended": True, "kafka_error": None},
+    ],
+)
 async def test_a_batch_that_is_too_large_is_halved_and_a_record_that_is_says_so(
-    node: StubNode,
+    node: StubNode, said: dict[str, Any]
 ) -> None:
     async def small_only(line: dict[str, Any]) -> web.StreamResponse | None:
         if sum(len(record["value"]) for record in line["records"]) <= 10:
             return None
-        return verdict(
-            {
-                "outcome": "failed",
-                "error_code": 413,
-                "message": "too large",
-                "kafka_error": "MESSAGE_TOO_LARGE",
-                "retriable": False,
-            }
-        )
+        return verdict({"error_code": 413, "message": "too large", "retriable": False, **said})
 
     node.before = small_only
     async with Client(node.url) as client, client.producer() as producer:
