@@ -13,7 +13,7 @@ from .terminal import As, Output, emit, headline, say, table
 
 quorum = typer.Typer(
     name="quorum",
-    help="The metadata quorum: its state, its log, and a voter whose disk was lost.",
+    help="The metadata quorum: its state, its log, its leader, and a voter whose disk was lost.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -62,6 +62,24 @@ def log(
         return
     rows = [(*columns_of(one), content_in_words(one["content"])) for one in entries]
     emit(table(("INDEX", "TERM", "KIND", "CONTENT"), rows, output))
+
+
+@quorum.command()
+def transfer(
+    node_id: Annotated[int, typer.Argument(metavar="NODE", min=0, help="A voter.")],
+    output: As = Output.TABLE,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Have another voter lead the quorum, and be the active controller.
+
+    No command is lost: the leader waits until that voter has all there is. What cannot be done now,
+    say because the voter is down, changes nothing; exit status 1."""
+    done = NodeApi(url).call("POST", "/api/v1/quorum:transfer-leadership", {"to": node_id})
+    if output is Output.JSON:
+        emit(json.dumps(done, indent=2))
+        return
+    row = (str(done["leader_id"]), str(done["leader_epoch"]))
+    emit(table(("LEADER", "EPOCH"), [row], output))
 
 
 @quorum.command("replace-voter")

@@ -38,6 +38,7 @@ from .observer import Observer
 from .raft_log import RaftLog
 from .settings import RaftSettings
 from .tls import ChannelTls
+from .transfer import NotTransferred, TransferOutcome, Transferred
 from .transport import SERVICE as RAFT_SERVICE
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "HandshakeFailed",
     "LogPage",
     "NotLeader",
+    "NotTransferred",
     "Observer",
     "ObserverStatus",
     "OnRole",
@@ -66,6 +68,8 @@ __all__ = [
     "RaftStatus",
     "Role",
     "StateMachine",
+    "TransferOutcome",
+    "Transferred",
     "Unknown",
     "accept_factory",
     "dial",

@@ -24,10 +24,11 @@ from .engine_snapshots import EngineSnapshots, SnapshotReceiver
 from .guards import Guard, GuardFactory
 from .interface import Applied, NotLeader, OnRole, Outcome, Role, StateMachine, Unknown
 from .journal import Journal
-from .messages import Ack, Message, SnapshotChunk, SnapshotOffer, Vote
+from .messages import Ack, Message, SnapshotChunk, SnapshotOffer, TimeoutNow, Vote
 from .progress import Progress
 from .settings import RaftSettings
 from .snapshots import SnapshotStore
+from .transfer import NotTransferred, Transfer, TransferOutcome, Transferred
 from .transport import SnapshotStream
 
 logger = logging.getLogger(__name__)
@@ -120,6 +121,9 @@ class Driver:
         self._tell_role = on_role
         self._on_fatal = on_fatal
         self._waiting: deque[Proposal] = deque()
+        self._held_back: deque[Proposal] = deque()
+        """Proposals that wait until a transfer of the leadership has come to its end."""
+        self._transfer: Transfer | None = None
         self._in_engine: dict[Proposal, None] = {}
         self._turn_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -244,9 +248,12 @@ class Driver:
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        for proposal in [*self._waiting, *self._in_engine]:
+        for proposal in [*self._waiting, *self._held_back, *self._in_engine]:
             proposal.answer(Unknown("the node stops"))
         self._waiting.clear()
+        self._held_back.clear()
+        if self._transfer is not None:
+            self._end_transfer(NotTransferred("the node stops"))
         self._in_engine.clear()
 
     def propose(self, proposal: Proposal) -> None:
@@ -255,19 +262,41 @@ class Driver:
             proposal.answer(NotLeader(None))
         elif not self.leading:
             proposal.answer(NotLeader(self.leader_id))
-        elif len(self._waiting) + len(self._in_engine) >= self.settings.max_proposals:
+        elif self._proposals() >= self.settings.max_proposals:
             proposal.answer(Unknown("too many proposals are under way"))
+        elif self._transfer is not None:
+            self._held_back.append(proposal)
         else:
             self._waiting.append(proposal)
             self.wake()
 
     def give_up(self, proposal: Proposal, outcome: Outcome) -> None:
         """The proposal's deadline has come."""
-        if proposal in self._waiting:
-            self._waiting.remove(proposal)
+        for queue in (self._waiting, self._held_back):
+            if proposal in queue:
+                queue.remove(proposal)
         # The engine may never call back, for instance after a snapshot (finding K).
         self._in_engine.pop(proposal, None)
         proposal.answer(outcome)
+
+    def _proposals(self) -> int:
+        return len(self._waiting) + len(self._held_back) + len(self._in_engine)
+
+    def transfer(self, voter: int) -> asyncio.Future[TransferOutcome]:
+        """Have another voter lead instead of this one (see `transfer.py`). Ends within one of the
+        longest election timeouts."""
+        outcome = asyncio.get_running_loop().create_future()
+        transfer = Transfer(voter, due=self.now() + self.settings.election_max_s, outcome=outcome)
+        if self.failed or self._stopped or not self.leading:
+            transfer.end(NotTransferred("this node does not lead"))
+        elif self._transfer is not None:
+            transfer.end(NotTransferred(f"it is being handed to node {self._transfer.voter}"))
+        elif not self._wire.connected(voter):
+            transfer.end(NotTransferred(f"there is no connection to node {voter}"))
+        else:
+            self._transfer = transfer
+            self.wake()
+        return outcome
 
     def compact(self) -> None:
         """Make a snapshot in the next turn, however short the log is."""
@@ -335,6 +364,8 @@ class Driver:
         now = self.now()
         for guard in self._on_time_guards:
             guard.on_time(now)
+        if self._transfer is not None:
+            self._advance_transfer(self._transfer, now)
         more = self._applier.turn()
         if all(guard.may_tick() for guard in self._may_tick_guards):
             self._hand_over()
@@ -363,6 +394,8 @@ class Driver:
             guard_due = guard.next_due()
             if guard_due is not None:
                 due = min(due, guard_due)
+        if self._transfer is not None:
+            due = min(due, self._transfer.due)
         if self.leading and self.peers:
             heartbeat = self._last_append + self.settings.heartbeat_s + LATE_S
             if heartbeat <= now:
@@ -377,6 +410,40 @@ class Driver:
         answers = sorted((self._last_answer[peer] for peer in self.peers), reverse=True)
         needed = (len(self.peers) + 1) // 2
         return answers[needed - 1] + self.settings.fallback_s + LATE_S
+
+    def _advance_transfer(self, transfer: Transfer, now: float) -> None:
+        if not self.leading:
+            # Whoever is to be asked now, it is not this node.
+            self._release()
+            if self.leader_id is not None:
+                elected = self.leader_id
+                self._end_transfer(
+                    Transferred(elected)
+                    if elected == transfer.voter
+                    else NotTransferred(f"node {elected} was elected instead")
+                )
+                return
+        if now >= transfer.due:
+            self._end_transfer(NotTransferred(f"node {transfer.voter} did not take over in time"))
+        elif self.leading and not transfer.told and not self._waiting:
+            progress = self._progress[transfer.voter]
+            if progress.match_index == self.journal.last_index:
+                transfer.told = True
+                # The term is all that it rests on.
+                message = TimeoutNow(self.term)
+                self._wire.send(transfer.voter, message, after=self.journal.term_position)
+
+    def _end_transfer(self, outcome: TransferOutcome) -> None:
+        transfer, self._transfer = self._transfer, None
+        assert transfer is not None
+        transfer.end(outcome)
+        self._release()
+
+    def _release(self) -> None:
+        if self._held_back:
+            self._waiting.extend(self._held_back)
+            self._held_back.clear()
+            self.wake()
 
     def _hand_over(self) -> None:
         """Give waiting proposals to the engine, which appends them in the tick that follows."""

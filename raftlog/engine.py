@@ -28,6 +28,7 @@ from .messages import (
     Message,
     SnapshotChunk,
     SnapshotOffer,
+    TimeoutNow,
     Vote,
     VoteRequest,
 )
@@ -346,6 +347,8 @@ def to_engine(message: Message) -> dict[str, Any]:
                 "last_log_index": message.last_log_index,
                 "last_log_term": message.last_log_term,
             }
+        case TimeoutNow():
+            return {"type": "timeout_now", "term": message.term}
         case Vote():
             return {"type": "response_vote", "term": message.term}
         case Forward(request_id):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from typing import Any
 from uuid import UUID
 
@@ -52,6 +53,18 @@ class VoteRequest:
     term: int
     last_log_index: int
     last_log_term: int
+
+
+@dataclass(slots=True)
+class CalledVoteRequest(VoteRequest):
+    """Of a voter that its leader has called to take over: granted although that one is fresh."""
+
+
+@dataclass(slots=True)
+class TimeoutNow:
+    """The leader of this term hands over: its receiver's election is due (thesis 3.10)."""
+
+    term: int
 
 
 @dataclass(slots=True)
@@ -149,6 +162,7 @@ Message = (
     Append
     | Ack
     | VoteRequest
+    | TimeoutNow
     | Vote
     | SnapshotOffer
     | SnapshotChunk
@@ -182,10 +196,12 @@ _FLAT = (
     (11, Pong, (int,)),
     (12, NewDirectory, ()),
     (13, Holdings, (bool,)),
+    (14, TimeoutNow, (int,)),
+    (15, CalledVoteRequest, (int, int, int)),
 )
 _KIND_PINNED = 9
 _KIND_OF: dict[type, tuple[int, tuple[str, ...]]] = {
-    cls: (kind, tuple(cls.__slots__)) for kind, cls, _ in _FLAT
+    cls: (kind, tuple(field.name for field in fields_of(cls))) for kind, cls, _ in _FLAT
 }
 _SHAPE_OF = {kind: (cls, types) for kind, cls, types in _FLAT}
 

@@ -25,6 +25,7 @@ from .log_page import LogPage, page_of
 from .messages import COMMAND, Message
 from .settings import RaftSettings
 from .snapshots import SnapshotStore
+from .transfer import NotTransferred, TransferOutcome
 from .transport import SERVICE, Inbox, Link, SnapshotStream
 
 logger = logging.getLogger(__name__)
@@ -202,6 +203,12 @@ class RaftLog:
             return await proposal.future
         finally:
             timer.cancel()
+
+    async def transfer(self, voter: int) -> TransferOutcome:
+        """Have another voter lead (see `transfer.py`); answers within an election timeout."""
+        if voter not in self._peers:
+            return NotTransferred(f"node {voter} is no other voter")
+        return await self._running().transfer(voter)
 
     def status(self) -> RaftStatus:
         driver, journal, store = self._running(), self._journal, self._store

@@ -12,6 +12,7 @@ from .run import Plan
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, choices=[3, 5], default=3)
     parser.add_argument("--compaction", type=int, metavar="N", help="snapshot every N entries")
+    parser.add_argument("--transfers", action="store_true", help="leaders hand over now and again")
     control = parser.add_mutually_exclusive_group()
     control.add_argument("--bare", action="store_true", help="control: the engine without guards")
     control.add_argument("--without", choices=list(BY_NUMBER), help="control: all guards but one")
@@ -23,6 +24,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         bare=options.bare,
         without=options.without,
         compaction=options.compaction,
+        transfers=options.transfers,
     )
 
 

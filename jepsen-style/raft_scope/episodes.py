@@ -114,11 +114,13 @@ class Episodes:
         if leader is None or self._faults.unpinned is not None:
             return
         terms = len(self._quorum.leader_of_term)
+        self._quorum.transfers_rest = True
         self._faults.cause("one-way", self._dice.choice(self._others(leader.host)))
         self._world.run(DEAF_S)
         changes = len(self._quorum.leader_of_term) - terms
         if changes > 1:
             self._quorum.report(f"deposed: {changes} changes of leader because of a deaf voter")
+        self._quorum.transfers_rest = False
         self._faults.heal()
         self._pass(0.8)
 

@@ -31,6 +31,8 @@ LEAST_KINDS = 3
 LEAST_LEADERS = 2
 """Terms with a leader: one change of leader at least."""
 
+LEAST_TRANSFERRED = 1
+
 PROCESSOR_S = 60.0
 """Seconds of processor time for a run; a control may spin for ever (finding E)."""
 
@@ -43,6 +45,8 @@ class Plan:
     bare: bool = False
     without: str | None = None
     compaction: int | None = None
+    transfers: bool = False
+    """Leaders also hand over, in the middle of everything else."""
 
     def seeds(self) -> None:
         """Any."""
@@ -59,6 +63,8 @@ class Plan:
             said.append(f"--without {self.without}")
         if self.compaction is not None:
             said.append(f"--compaction {self.compaction}")
+        if self.transfers:
+            said.append("--transfers")
         return " ".join(said)
 
 
@@ -84,14 +90,14 @@ def _run(world: World, plan: Plan, result: SeedResult) -> None:
     quorum = WatchedQuorum(world, nodes=plan.nodes, shape=shape, guards=guards)
     faults = Faults(quorum, stream(world.seed, "faults"))
     try:
-        _hurt_and_settle(world, quorum, faults)
+        _hurt_and_settle(world, plan, quorum, faults)
     except NotReached as error:
         result.stuck.append(f"stuck: {str(error)[:200]}")
     except HostFailed as error:
         result.stuck.append(f"failed: {str(error)[:200]}")
     else:
         result.violations += _judge(quorum)
-        result.stuck += _floors(world, quorum, faults)
+        result.stuck += _floors(world, plan, quorum, faults)
     finally:
         result.acknowledged = len(quorum.acknowledged)
         result.faults = sum(faults.counts.values())
@@ -99,12 +105,15 @@ def _run(world: World, plan: Plan, result: SeedResult) -> None:
         result.violations += [*quorum.violations, *quorum.endings.unexplained]
 
 
-def _hurt_and_settle(world: World, quorum: WatchedQuorum, faults: Faults) -> None:
+def _hurt_and_settle(world: World, plan: Plan, quorum: WatchedQuorum, faults: Faults) -> None:
     quorum.start()
     quorum.await_leader(within=SETTLE_S)
     pinned = pinned_first(world.seed)
     (_pin_everybody if pinned else _let_everybody_join)(world, quorum)
     quorum.propose_in_bursts(stream(world.seed, "proposals"))
+    if plan.transfers:
+        # With dice of their own: without transfers a seed is what it was.
+        quorum.transfer_now_and_again(stream(world.seed, "transfers"))
     episodes = Episodes(quorum, faults, stream(world.seed, "schedule"))
     end = world.now + HURT_S
     if not pinned:
@@ -172,13 +181,14 @@ def _judge(quorum: WatchedQuorum) -> list[str]:
     return [*lost, *risen]
 
 
-def _floors(world: World, quorum: WatchedQuorum, faults: Faults) -> list[str]:
+def _floors(world: World, plan: Plan, quorum: WatchedQuorum, faults: Faults) -> list[str]:
     reached = (
         (world.now, LEAST_SIMULATED_S, "simulated seconds"),
         (len(quorum.acknowledged), LEAST_ACKNOWLEDGED, "acknowledged commands"),
         (sum(faults.counts.values()), LEAST_FAULTS, "faults"),
         (len(faults.counts), LEAST_KINDS, "kinds of faults"),
         (len(quorum.leader_of_term), LEAST_LEADERS, "terms with a leader"),
+        (quorum.transferred, LEAST_TRANSFERRED if plan.transfers else 0, "transfers"),
     )
     return [
         f"floor: {value:g} {what}, at least {floor:g} are needed"

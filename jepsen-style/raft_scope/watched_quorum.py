@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from uuid import UUID
 
+from ...raftlog import Transferred
 from ...raftlog.guards import GuardContext, GuardFactory
 from ..simulation import World
 from ..simulation.dice import stream
@@ -21,6 +22,9 @@ _PIN = re.compile(rb"pin (\d+) (\d+) ")
 
 BURST = (1, 1, 3, 8, 25)
 """Proposals made at one moment; many are then in flight, in several messages."""
+
+TRANSFER_PAUSE_S = 3.0
+"""The longest time between two wishes to hand the leadership over."""
 
 MAX_VIOLATIONS = 1000
 
@@ -82,6 +86,10 @@ class WatchedQuorum(Quorum):
         world.network.defaults.jitter_s = shape.latency_s
         self.idle = False
         """Whether the steady proposals have ended."""
+        self.transferred = 0
+        """Leaderships that were handed over to whom they were meant for."""
+        self.transfers_rest = False
+        """While something is looked at that a wanted change of leader would spoil."""
         self.endings = Endings()
         world.on_host_ended = self._on_ended
         self.frozen_at: dict[int, float] = {}
@@ -152,6 +160,22 @@ class WatchedQuorum(Quorum):
             if self.hosts[number].alive and not self.hosts[number].paused and member.leads:
                 for _ in range(count):
                     self.propose(member)
+
+    def transfer_now_and_again(self, dice: Random) -> None:
+        """Have whoever believes to lead hand over to another voter, dead or alive, until `idle`."""
+        if self.idle:
+            return
+        self.world.at(dice.random() * TRANSFER_PAUSE_S, self.transfer_now_and_again, dice)
+        to = dice.choice(list(self.hosts))
+        for number, member in self.members.items():
+            host = self.hosts[number]
+            if host.alive and not host.paused and member.leads and not self.transfers_rest:
+                host.spawn(self._transfer(member, to))
+
+    async def _transfer(self, member: Member, to: int) -> None:
+        assert member.raft is not None
+        if await member.raft.transfer(to) == Transferred(to):
+            self.transferred += 1
 
     def may_be_late(self, member: Member) -> bool:
         """A process that was stopped or stalled could not answer in time."""

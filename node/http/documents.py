@@ -123,6 +123,20 @@ class QuorumLog(TypedDict):
     entries: list[QuorumLogEntry]
 
 
+class TransferQuorum(TypedDict):
+    """Who is to lead the quorum."""
+
+    to: Annotated[int, "A voter."]
+
+
+class QuorumLeadership(TypedDict):
+    """Who leads the quorum."""
+
+    leader_id: int
+    leader_epoch: int
+    changed: bool
+
+
 class ReplaceVoter(TypedDict):
     """The directory that is the voter from now on."""
 

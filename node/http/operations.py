@@ -31,6 +31,7 @@ from . import (
     quorum,
     quorum_calls,
     quorum_log,
+    quorum_transfer,
     tail,
     topic_changes,
     topics,
@@ -143,7 +144,8 @@ _OPENAPI = web.AppKey("openapi", list[bytes])
 
 def install(app: web.Application) -> None:
     app[_OPENAPI] = []
-    quorum_calls.install(app, {"page": quorum_log.answer_page})
+    questions = {"page": quorum_log.answer_page, "transfer": quorum_transfer.answer_transfer}
+    quorum_calls.install(app, questions)
     app.add_routes([operation.route() for operation in operations()])
 
 
@@ -232,6 +234,15 @@ def operations() -> tuple[Operation, ...]:
                     "How many; 100 by default.",
                 ),
             ),
+        ),
+        Operation(
+            "POST",
+            "/api/v1/quorum:transfer-leadership",
+            quorum_transfer.transfer_quorum,
+            "Have another voter lead the quorum, and be the active controller",
+            {200: Answer("It leads.", {JSON: d.QuorumLeadership})},
+            errors=(408, 409, 413, 415, 422, 504),
+            bodies={JSON: d.TransferQuorum},
         ),
         Operation(
             "PUT",

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...metadata.image import ClusterImage
 from ...partitions import ReplicationCounters, TopicTraffic
-from ...raftlog import LogPage, RaftStatus
+from ...raftlog import LogPage, RaftStatus, TransferOutcome
 from ...seam import frozen
 from ...seam.fault_switches import FaultSwitches
 from ...wire import Message
@@ -71,6 +71,10 @@ class QuorumLog(Protocol):
     """A voter's log of the metadata."""
 
     def page(self, start: int | None, limit: int) -> LogPage: ...
+
+    async def transfer(self, voter: int) -> TransferOutcome:
+        """Have another voter lead; answers within an election timeout."""
+        ...
 
 
 class HttpNode(Protocol):

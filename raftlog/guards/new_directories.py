@@ -10,6 +10,7 @@ from ..messages import (
     Message,
     NewDirectory,
     PreVoteRequest,
+    TimeoutNow,
     Vote,
     VoteRequest,
 )
@@ -77,7 +78,7 @@ class NewDirectories(Guard):
         if isinstance(message, Holdings):
             self._on_holdings(peer, message)
             return None
-        if not self.joined and isinstance(message, VoteRequest | PreVoteRequest):
+        if not self.joined and isinstance(message, VoteRequest | PreVoteRequest | TimeoutNow):
             return None
         return message
 

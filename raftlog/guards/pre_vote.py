@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ..messages import (
     Append,
+    CalledVoteRequest,
     Message,
     PreVote,
     PreVoteRequest,
     SnapshotChunk,
     Stale,
+    TimeoutNow,
     VoteRequest,
 )
 from .guard import Guard, GuardContext
@@ -31,6 +33,9 @@ class PreVoting(Guard):
     term has run ahead, an append of a lower term is answered "stale", and its sender feeds itself
     a hopeless vote request of the higher term, by which its engine steps down. A node with a lower
     term learns the higher one from the answers to its question, in the same way.
+
+    A leader that hands over (`transfer.py`) calls its successor, who then may campaign unasked, in
+    this term of the leader's only; its requests say that it was called and are not dropped.
     """
 
     name = "G10"
@@ -47,6 +52,9 @@ class PreVoting(Guard):
         self._ask_at: float | None = None
         self._granted_until: float | None = None
         self._was_leading = False
+        self._called = False
+        """By the leader of this term, to take over; granted by that."""
+        self._campaigns_called = False
 
     @property
     def granted(self) -> bool:
@@ -56,7 +64,8 @@ class PreVoting(Guard):
         return self.node.leading or self.granted
 
     def on_campaign(self) -> None:
-        # One campaign per grant; the next one needs new answers.
+        # One campaign per grant; the next one needs new answers, or a new call.
+        self._campaigns_called, self._called = self._called, False
         self._granted_until = None
         self._quiet_since = self.node.now()
         self._ask_at = None
@@ -64,6 +73,7 @@ class PreVoting(Guard):
     def on_role(self) -> None:
         if self.node.leading:
             self._granted_until = None
+            self._called = False
             self._was_leading = True
         elif self._was_leading:
             self._was_leading = False
@@ -82,8 +92,7 @@ class PreVoting(Guard):
             return
         if self._granted_until is not None:
             if self._granted_until <= now:
-                self._granted_until = None
-                self.node.refresh()
+                self._take_back()
             return
         if self._ask_due() <= now:
             self._ask(now)
@@ -108,7 +117,10 @@ class PreVoting(Guard):
         if isinstance(message, Append | SnapshotChunk):
             return self._on_leader(peer, message)
         if isinstance(message, VoteRequest):
-            return None if self._leader_is_fresh() else message
+            called = isinstance(message, CalledVoteRequest)
+            return message if called or not self._leader_is_fresh() else None
+        if isinstance(message, TimeoutNow):
+            return self._on_call(message)
         if isinstance(message, PreVoteRequest):
             agreed = not self._leader_is_fresh() and self._not_behind(message)
             self.node.send(peer, PreVote(message.round, agreed, self.node.term))
@@ -125,10 +137,34 @@ class PreVoting(Guard):
             return None
         self._heard_at = self._quiet_since = self.node.now()
         self._ask_at = None
+        if self._called and message.term == self.node.term:
+            return message  # Whoever called is still heard until the election.
         if self._granted_until is not None:
-            self._granted_until = None
-            self.node.refresh()
+            self._take_back()
         return message
+
+    def _on_call(self, message: TimeoutNow) -> Message | None:
+        """The engine looks for itself whether its caller is the leader of its term."""
+        if self.node.leading or message.term != self.node.term:
+            return None
+        self._called = True
+        self._grant()
+        return message
+
+    def on_send(self, peer: int, message: Message) -> Message | None:
+        if isinstance(message, VoteRequest) and self._campaigns_called:
+            return CalledVoteRequest(message.term, message.last_log_index, message.last_log_term)
+        return message
+
+    def _grant(self) -> None:
+        self._granted_until = self.node.now() + self.node.settings.election_max_s
+        self._agreed = {}
+        self.node.refresh()
+
+    def _take_back(self) -> None:
+        self._granted_until = None
+        self._called = False
+        self.node.refresh()
 
     def _on_answer(self, peer: int, message: PreVote) -> Message | None:
         if self.node.leading:
@@ -137,9 +173,7 @@ class PreVoting(Guard):
             self._agreed[peer] = None
             voters = len(self.node.peers) + 1
             if 2 * (len(self._agreed) + 1) > voters:
-                self._granted_until = self.node.now() + self.node.settings.election_max_s
-                self._agreed = {}
-                self.node.refresh()
+                self._grant()
         return self._hopeless_request(message.term)
 
     def _hopeless_request(self, term: int) -> Message | None:

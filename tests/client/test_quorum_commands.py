@@ -20,7 +20,7 @@ from logboat.node.http.server import application
 from logboat.raftlog import CommittedEntry, LogPage
 from logboat.wire import ErrorCode
 from logboat.wire.messages.describe_quorum import ReplicaState
-from tests.http.fake_http_node import NOW_MS, FakeNode
+from tests.http.fake_http_node import NOW_MS, FakeNode, NewLog
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ async def test_status_is_a_table_or_json(url: str) -> None:
     assert document["high_watermark"] == 90
 
 
-class ShortLog:
+class ShortLog(NewLog):
     def page(self, start: int | None, limit: int) -> LogPage:
         entries = (
             CommittedEntry(7, 3, None),
@@ -98,6 +98,18 @@ async def test_what_the_snapshot_covers_is_one_sentence(url: str, node: FakeNode
     assert refused.exit_code == ExitStatus.FAILED
     assert "what came before 7 is no longer in the log" in refused.stderr
     assert "from 7 on" in refused.stderr
+
+
+async def test_the_leadership_of_the_quorum_is_handed_over(url: str) -> None:
+    done = await logboat(url, "transfer", "2", "-o", "plain")
+    assert (done.exit_code, done.stdout) == (0, "2\t4\n")
+    there = json.loads((await logboat(url, "transfer", "1", "-o", "json")).stdout)
+    assert there == {"leader_id": 1, "leader_epoch": 4, "changed": False}
+    refused = await logboat(url, "transfer", "3")
+    assert refused.exit_code == ExitStatus.FAILED
+    assert "node 3 did not take over in time" in refused.stderr
+    nobody = await logboat(url, "transfer", "4")
+    assert "node 4 is no voter (the voters are 1, 2, 3)" in nobody.stderr
 
 
 async def test_replace_voter_sends_node_and_directory(url: str, node: FakeNode) -> None:

@@ -30,7 +30,16 @@ from logboat.node.http.ports import (
 from logboat.node.loop_lag import LagSummary
 from logboat.node.metadata_history import MetadataHistory
 from logboat.partitions import ReplicationCounters
-from logboat.raftlog import CommittedEntry, LogPage, RaftStatus, Role
+from logboat.raftlog import (
+    CommittedEntry,
+    LogPage,
+    NotTransferred,
+    PeerStatus,
+    RaftStatus,
+    Role,
+    TransferOutcome,
+    Transferred,
+)
 from logboat.seam.fault_switches import FaultSwitches
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -109,6 +118,11 @@ class NewLog:
         entries = (CommittedEntry(2, 1, None),) if start in (None, 2) and limit else ()
         return LogPage(2, 0, 2, entries)
 
+    async def transfer(self, voter: int) -> TransferOutcome:
+        if voter == 3:
+            return NotTransferred("node 3 did not take over in time")
+        return Transferred(voter)
+
 
 class FakeNode:
     """Node 1 of three. Tests set `errors`, `unreachable`, `silent`, and look into `asked`."""
@@ -160,6 +174,7 @@ class FakeNode:
             last_index=94,
             synced_index=94,
             snapshot_index=0,
+            peers={peer: PeerStatus(True, None, None) for peer in (2, 3)},
         )
         self.quorum_voters: list[ReplicaState] = []
         self.log: QuorumLog | None = NewLog()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from logboat.metadata.commands import (
 from logboat.raftlog.journal import Journal
 from logboat.raftlog.log_page import PAGE_BYTES, CommittedEntry, LogPage, page_of
 from logboat.raftlog.messages import COMMAND, NO_OP
-from tests.http.fake_http_node import FakeNode
+from tests.http.fake_http_node import FakeNode, NewLog
 
 Http = TestClient[Any, Any]
 LOG = "/api/v1/quorum/log"
@@ -43,7 +44,7 @@ COMMANDS = {
 }
 
 
-class KeptLog:
+class KeptLog(NewLog):
     """Entries 12 to 16; a snapshot covers what was before."""
 
     def page(self, start: int | None, limit: int) -> LogPage:
@@ -101,9 +102,7 @@ async def test_what_a_snapshot_covers_is_said_to_be_gone(http: Http, node: FakeN
 
 async def test_an_observer_asks_a_voter(http: Http, node: FakeNode) -> None:
     voter, node.log = node.log, None
-    node.quorum = type(node.quorum)(
-        **{one: getattr(node.quorum, one) for one in node.quorum.__slots__} | {"leader_id": 2}
-    )
+    node.quorum = replace(node.quorum, leader_id=2)
     assert (await http.get(LOG)).status == 503, "which cannot be reached"
 
     async def answer(question: bytes) -> bytes:

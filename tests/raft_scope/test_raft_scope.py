@@ -27,6 +27,13 @@ def test_a_hurt_quorum_keeps_every_invariant(seed: int, nodes: int) -> None:
     assert result.stuck == []
 
 
+@pytest.mark.parametrize(("seed", "nodes"), [(3, 3), (17, 3), (6, 5)])
+def test_a_hurt_quorum_that_hands_over_keeps_every_invariant(seed: int, nodes: int) -> None:
+    result = run_seed(seed, Plan(nodes=nodes, transfers=True))
+    assert result.violations == []
+    assert result.stuck == []
+
+
 def test_the_last_line_of_a_clean_seed_meets_the_floors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--scope", "raft", "--seeds", "2:3", "--jobs", "1"]) == 0
     match = LAST_LINE.fullmatch(capsys.readouterr().out.splitlines()[-1])

@@ -28,6 +28,7 @@ from logboat.raftlog.journal import Journal
 from logboat.raftlog.messages import (
     Ack,
     Append,
+    CalledVoteRequest,
     Forward,
     Message,
     Pinned,
@@ -36,6 +37,7 @@ from logboat.raftlog.messages import (
     SnapshotChunk,
     SnapshotOffer,
     Stale,
+    TimeoutNow,
     Vote,
     VoteRequest,
 )
@@ -476,6 +478,53 @@ async def test_g10_takes_a_grant_back_when_the_leader_is_heard_again() -> None:
     assert guard.granted
     assert guard.on_receive(2, append(1, 1, term=3)) is not None
     assert not guard.granted
+
+
+async def test_g10_a_voter_that_its_leader_calls_may_campaign_once_unasked() -> None:
+    node = await a_node(1, term=3)
+    guard = PreVoting(node)
+    guard.on_receive(2, append(1, 1, term=3))
+    assert not guard.shows(2)
+    call = TimeoutNow(3)
+    assert guard.on_receive(2, call) is call
+    assert guard.shows(2)
+    guard.on_receive(2, append(1, 1, term=3))
+    assert guard.shows(2), "whoever calls is still heard until the election"
+    guard.on_campaign()
+    asked = guard.on_send(3, VoteRequest(4, 1, 1))
+    assert asked == CalledVoteRequest(4, 1, 1)
+    assert not guard.shows(2)
+    guard.on_campaign()
+    again = VoteRequest(5, 1, 1)
+    assert guard.on_send(3, again) is again, "the next campaign is its own"
+
+
+async def test_g10_a_call_of_another_term_or_too_long_ago_grants_nothing() -> None:
+    node = await a_node(1, term=3)
+    guard = PreVoting(node)
+    for term in (2, 4):
+        assert guard.on_receive(2, TimeoutNow(term)) is None
+    assert not guard.shows(2)
+    guard.on_receive(2, TimeoutNow(3))
+    node.time += node.settings.election_max_s
+    guard.on_time(node.time)
+    assert not guard.shows(2)
+    request = VoteRequest(4, 1, 1)
+    guard.on_campaign()
+    assert guard.on_send(3, request) is request
+    node.leading = True
+    assert guard.on_receive(2, TimeoutNow(3)) is None
+
+
+async def test_g10_hears_a_called_request_although_the_leader_is_fresh() -> None:
+    node = await a_node(1, term=3)
+    guard = PreVoting(node)
+    guard.on_receive(2, append(1, 1, term=3))
+    assert guard.on_receive(3, VoteRequest(9, 9, 9)) is None
+    called = CalledVoteRequest(9, 9, 9)
+    assert guard.on_receive(3, called) is called
+    node.leading = True
+    assert guard.on_receive(3, called) is called, "and so does the leader that called"
 
 
 # Resending

@@ -14,6 +14,7 @@ from logboat.raftlog.messages import (
     Ack,
     Append,
     BadMessage,
+    CalledVoteRequest,
     Forward,
     Message,
     Ping,
@@ -24,6 +25,7 @@ from logboat.raftlog.messages import (
     SnapshotChunk,
     SnapshotOffer,
     Stale,
+    TimeoutNow,
     Vote,
     VoteRequest,
     decode_message,
@@ -57,6 +59,8 @@ messages = st.one_of(
     st.builds(Pinned, st.uuids()),
     st.builds(Ping, numbers),
     st.builds(Pong, numbers),
+    st.builds(TimeoutNow, numbers),
+    st.builds(CalledVoteRequest, numbers, numbers, numbers),
 )
 
 
