@@ -387,8 +387,8 @@ class Replicas:
             await self._open_now(key, topic_id)
 
     async def _open_now(self, key: Key, topic_id: UUID) -> None:
-        topic = self.image.topics.get(key[0])
-        if self._assigned.get(key) != topic_id or topic is None or topic.topic_id != topic_id:
+        topic = self._wanted(key, topic_id)
+        if topic is None:
             return  # Deleted meanwhile.
         stored = self._stored.get(key)
         if stored is not None and stored.topic_id != topic_id and not self._registered:
@@ -418,6 +418,14 @@ class Replicas:
         if self._registered:
             self._tell(partition)
 
+    def _wanted(self, key: Key, topic_id: UUID) -> TopicImage | None:
+        """The topic, if a log of it still belongs here: it was given to this node, and nothing else
+        is waiting to be taken up."""
+        topic = self.image.topics.get(key[0])
+        if self._assigned.get(key) != topic_id or topic is None or topic.topic_id != topic_id:
+            return None
+        return topic
+
     def _is_only_copy(self, key: Key, topic_id: UUID) -> bool:
         """No other replica has these records, or ever will: nobody can fill this one again."""
         topic = self.image.topics.get(key[0])
@@ -437,11 +445,11 @@ class Replicas:
     async def _set_damage_aside(self, partition: Partition) -> None:
         """The replica is away for as long as it takes to copy one segment."""
         key = partition.topic, partition.partition
-        if self._hosted.get(key) is not partition or self._assigned.get(key) != partition.topic_id:
+        if self._hosted.get(key) is not partition or self._wanted(key, partition.topic_id) is None:
             return  # Deleted meanwhile.
         self._failed[key] = str(partition.log.damage)
         await partition.close(ErrorCode.KAFKA_STORAGE_ERROR)
-        if self._assigned.get(key) == partition.topic_id:
+        if self._wanted(key, partition.topic_id) is not None:
             del self._hosted[key]
             await self._open(key, partition.topic_id)
 

@@ -22,7 +22,7 @@ from logboat.metadata.commands import (
     TopicConfigs,
 )
 from logboat.metadata.image import NO_LEADER
-from logboat.partitions import Role, replicas
+from logboat.partitions import Role, assignments, replicas
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.records import batches, decode_records
@@ -688,7 +688,12 @@ def test_the_only_replica_without_room_for_a_copy_waits_for_it(world: World) -> 
     assert scene.produce(1, b"10") == Answer(NO_ERROR, 10)
 
 
-def test_a_damaged_topic_that_is_deleted_is_gone(world: World) -> None:
+@pytest.mark.parametrize("looked_at_once", [1, assignments.LOOKED_AT_ONCE])
+def test_a_damaged_topic_that_is_deleted_is_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch, looked_at_once: int
+) -> None:
+    """Also when the image has it no more, and the deletion is still to be taken up."""
+    monkeypatch.setattr(assignments, "LOOKED_AT_ONCE", looked_at_once)
     scene = only_replica(world)
     reading = scene.begin(1, scene.fetch_from(1, 5))
     scene.until(reading.done)
