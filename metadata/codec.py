@@ -34,12 +34,12 @@ from .commands import (
 )
 from .levels import FIRST_LEVEL, LATEST_LEVEL
 from .packing import Malformed, Packer, packer_of
-from .steps import Steps, all_at_once
+from .steps import Steps
 
 COMMAND_FORMAT = 1
 
 SHORT_BYTES = 2_048
-"""A command up to this size is decoded at once."""
+"""A command up to this size needs no steps to be decoded."""
 
 _HEADER = struct.Struct(">BBH")
 
@@ -88,11 +88,23 @@ def encode_command(command: Command, level: int = LATEST_LEVEL) -> bytes:
 
 def decode_command(data: bytes) -> Command:
     """Raises Fatal: a node that does not know a committed command cannot go on (RULES A2)."""
-    return all_at_once(decode_in_steps(data))
+    kind, packer = _packer_of(data)
+    try:
+        return packer.decode(data[_HEADER.size :])
+    except Malformed as error:
+        raise _malformed(kind, error) from error
 
 
 def decode_in_steps(data: bytes) -> Steps[Command]:
     """The same, leaving the loop to others in between (RULES F1)."""
+    kind, packer = _packer_of(data)
+    try:
+        return (yield from packer.decode_in_steps(data[_HEADER.size :]))
+    except Malformed as error:
+        raise _malformed(kind, error) from error
+
+
+def _packer_of(data: bytes) -> tuple[int, Packer[Command]]:
     if len(data) < _HEADER.size:
         raise Fatal(f"a command of {len(data)} bytes stands in the quorum's log")
     form, level, kind = _HEADER.unpack_from(data)
@@ -103,11 +115,9 @@ def decode_in_steps(data: bytes) -> Steps[Command]:
             f"this release does not know (format {COMMAND_FORMAT}, levels up to {LATEST_LEVEL}, "
             f"kinds up to {max(_KINDS)}): start a newer release on this node"
         )
-    try:
-        body = data[_HEADER.size :]
-        if len(body) <= SHORT_BYTES:
-            return packer.decode(body)
-        return (yield from packer.decode_in_steps(body))
-    except Malformed as error:
-        name = _KINDS[kind].__name__
-        raise Fatal(f"a {name} command in the quorum's log is malformed: {error}") from error
+    return kind, packer
+
+
+def _malformed(kind: int, error: Malformed) -> Fatal:
+    name = _KINDS[kind].__name__
+    return Fatal(f"a {name} command in the quorum's log is malformed: {error}")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..seam import Fatal, OnFatal, TaskScope, offload
 from .apply import apply_in_steps
-from .codec import decode_in_steps
+from .codec import SHORT_BYTES, decode_command, decode_in_steps
 from .commands import Digest
 from .image import ClusterImage, ImageChange
 from .results import Result
@@ -93,7 +93,8 @@ class MetadataMachine:
     def apply(self, index: int, command: bytes) -> Steps[Result]:
         """Raises Fatal for a command that this release does not know (RULES A2)."""
         before = self._image
-        decoded = yield from decode_in_steps(command)
+        short = len(command) <= SHORT_BYTES
+        decoded = decode_command(command) if short else (yield from decode_in_steps(command))
         after, result = yield from apply_in_steps(before, index, decoded)
         if before.index // DIGEST_INTERVAL < index // DIGEST_INTERVAL:
             self._tasks.spawn(self._compute_digest(after), name=f"digest of image {index}")

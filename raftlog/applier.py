@@ -7,7 +7,8 @@ applied index (proposals, barriers, observers, snapshots) means that the machine
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from types import GeneratorType
 
 from .interface import Applied, StateMachine, Steps
 
@@ -96,7 +97,7 @@ class Applier:
     def _begin(self, first: Application) -> None:
         self._left -= WORK_PER_COMMAND
         result = self._machine.apply(first.index, first.command) if first.command else None
-        if isinstance(result, Generator):
+        if isinstance(result, GeneratorType):
             self._steps = result
         else:
             self._end(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -109,4 +109,4 @@ def _apply(image: ClusterImage, index: int, command: Command) -> Steps[Applied]:
 
 def _by_its_rule(image: ClusterImage, index: int, command: Command) -> Steps[Applied]:
     outcome = _RULES[level_of(image)][type(command)](image, index, command)
-    return (yield from outcome) if isinstance(outcome, Generator) else outcome
+    return outcome if isinstance(outcome, tuple) else (yield from outcome)
