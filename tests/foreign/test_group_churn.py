@@ -32,7 +32,7 @@ PARTITIONS = 60
 LONG = "LOGBOAT_CHURN_SECONDS" in os.environ
 """`make group-churn`: two minutes for each client."""
 
-SECONDS = float(os.environ.get("LOGBOAT_CHURN_SECONDS", "12"))
+SECONDS = float(os.environ.get("LOGBOAT_CHURN_SECONDS", "9"))
 
 IN_BRIEF = ["confluent classic", "confluent consumer", "all, and the group changes its protocol"]
 """Who plays in every run of the suite."""
