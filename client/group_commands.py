@@ -87,6 +87,8 @@ def lag(
             clear_screen()
         if output is Output.JSON:
             emit(json.dumps(documents if name is None else documents[0]))
+        elif not documents:
+            say("There are no groups.")
         else:
             emit(_between(output).join(_lag_table(document, output) for document in documents))
         if not watch:

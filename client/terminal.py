@@ -30,10 +30,12 @@ def say(sentence: str) -> None:
 
 
 def emit(text: str) -> None:
-    """Data: standard output, flushed, so that a pipe sees it while the command goes on."""
+    """Data: standard output, flushed, so that a pipe sees it while the command goes on. A table of
+    no rows, for programs, is no line at all."""
     if sys.stdout is None:
         raise Failure("standard output is closed")
-    print(text, flush=True)
+    if text:
+        print(text, flush=True)
 
 
 def headline(text: str, output: Output) -> None:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from logboat.client.terminal import Output, clear_screen, table
+from logboat.client.terminal import Output, clear_screen, emit, table
 
 HEADER = ("NAME", "COUNT")
 ROWS = [("orders", "3"), ("a", "10,000")]
@@ -28,6 +28,11 @@ def test_columns_are_as_wide_as_they_need_to_be() -> None:
 
 def test_plain_is_rows_alone_with_tabs() -> None:
     assert table(HEADER, ROWS, Output.PLAIN) == "orders\t3\na\t10,000"
+
+
+def test_plain_without_rows_is_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    emit(table(HEADER, [], Output.PLAIN))
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(("no_color", "bold"), [("", True), ("1", False)])
