@@ -25,7 +25,13 @@ NOTHING = {"cut": [], "delays_ms": {}, "losses": {}, "disk_full": False, "clock_
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     folder = tmp_path_factory.mktemp("chaos") / "cluster"
-    settings = {"faults.enable": "true"}
+    settings = {
+        "faults.enable": "true",
+        # No busy machine has a broker fenced or a voter stand for election by itself.
+        "broker.heartbeat.interval.ms": 500,
+        "broker.session.timeout.ms": 30_000,
+        "controller.quorum.election.timeout.ms": 500,
+    }
     with LocalCluster(nodes=3, directory=str(folder), settings=settings) as running:
         running.post("/api/v1/topics", {"name": "orders", "partitions": 1})
         yield running
@@ -78,7 +84,7 @@ def whole_again(cluster: LocalCluster) -> None:
         isr = [] if topic is None else topic.body["partitions"][0]["isr"]
         return None if len(isr) == 3 else f"in sync: {isr}"
 
-    cluster.wait_until(why_not, "whole again", 60)
+    cluster.wait_until(why_not, "whole again", 180)
 
 
 def test_a_full_disk_acknowledges_nothing_that_it_loses(cluster: LocalCluster) -> None:
@@ -86,13 +92,16 @@ def test_a_full_disk_acknowledges_nothing_that_it_loses(cluster: LocalCluster) -
     assert write(cluster, first, "before").status == 200
     hurt(cluster, first, kind="disk-full")
     # Larger than what the last block of any file has left.
-    refused = write(cluster, first, "x" * 10_000)
-    assert refused is None or refused.status >= 500, refused
+    large = "x" * 10_000
+    answer = write(cluster, first, large)
+    acknowledged = answer is not None and answer.status == 200
+    # Nothing but another leader, whose disk has room, could have taken it.
+    assert not acknowledged or leader(cluster) != first, answer
     heal(cluster)
     assert write(cluster, leader(cluster), "after").status == 200
-    kept = [value for value in values(cluster, leader(cluster)) if len(value) < 10_000]
-    assert kept[0] == "before"
-    assert kept[-1] == "after"
+    kept = values(cluster, leader(cluster))
+    assert [value for value in kept if value != large] == ["before", "after"]
+    assert large in kept or not acknowledged
 
 
 def test_a_wrong_clock_stamps_records_and_fences_nobody(cluster: LocalCluster) -> None:
@@ -148,7 +157,7 @@ def test_an_interrupted_plan_is_undone(cluster: LocalCluster, tmp_path: Path) ->
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'for = "10m"\n'
-        '[[step]]\nfault = "kill"\nnodes = "controller"\nfor = "9m"\n'
+        '[[step]]\nfault = "kill"\nnodes = "follower of orders/0"\nfor = "9m"\n'
         '[[step]]\nfault = "clock"\nnodes = "all"\nby = "+1h"\nfor = "9m"\n'
     )
     running = subprocess.Popen(
