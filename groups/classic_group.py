@@ -19,7 +19,7 @@ from ..seam import frozen
 from ..wire import ErrorCode
 from .effects import Effect, JoinAnswer, JoinedMember, Persist, SyncAnswer
 from .member import Member
-from .protocol_choice import Offers, choose_protocol
+from .protocol_choice import Offers
 from .settings import GroupSettings
 from .states import GroupState, check_transition
 
@@ -226,7 +226,7 @@ class ClassicGroup:
         if was_leader:
             self.leader = member.member_id
         self._unsynced.pop(old_id, None)
-        same_protocol = choose_protocol(self.members.values()) == self.protocol
+        same_protocol = self._choose_protocol() == self.protocol
         if self.state is GroupState.STABLE and same_protocol:
             answer = self._join_success(join.token, member)
             if was_leader and join.knows_skip_assignment:
@@ -313,7 +313,7 @@ class ClassicGroup:
             self._join_deadline_ms = now_ms + self._rebalance_timeout_ms()
             return []
         self.generation_id += 1
-        self.protocol = choose_protocol(self.members.values())
+        self.protocol = self._choose_protocol()
         self._move_to(GroupState.COMPLETING_REBALANCE)
         self._join_deadline_ms = None
         self._sync_deadline_ms = now_ms + self._rebalance_timeout_ms()
@@ -326,6 +326,9 @@ class ClassicGroup:
                 member.is_new = False
                 self._touch(member, now_ms)
         return effects
+
+    def _choose_protocol(self) -> str:
+        return self._offers.chosen(next(iter(self.members.values())))
 
     def _elect_leader(self) -> bool:
         """A leader that joined stays; otherwise the first member that joined leads."""

@@ -86,7 +86,8 @@ def _deal(
     targets = yield from assignor(subscribers, counts, before, effort)
     records: dict[str, ConsumerRecord] = {}
     for name, target in targets.items():
-        changed = before.get(name) != target
+        old = before.get(name)
+        changed = old is not target and old != target
         if changed:
             records[name] = target_record(group_id, name, target)
         if effort.spent(8 if changed else 1):

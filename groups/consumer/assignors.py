@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID
 
@@ -83,7 +83,7 @@ def assign_uniform(
     targets: dict[str, PartitionSet] = {}
     for name in members:
         targets[name] = shares.of(name)
-        if effort.spent(2):
+        if effort.spent(2 if targets[name] is current.get(name) else 6):
             yield
     return targets
 
@@ -115,9 +115,9 @@ class _Shares:
             found = self._changed[name] = pairs(self.before(name))
         return found
 
-    def give(self, name: str, pair: Pair) -> None:
-        self._pairs(name).append(pair)
-        self.loads[name] += 1
+    def give(self, name: str, more: Collection[Pair]) -> None:
+        self._pairs(name).extend(more)
+        self.loads[name] += len(more)
 
     def last_of(self, name: str, topics: Topics) -> int | None:
         """The place of the last that a reader of `topics` may have."""
@@ -127,7 +127,7 @@ class _Shares:
     def move(self, giver: str, place: int, taker: str) -> None:
         pair = self._pairs(giver).pop(place)
         self.loads[giver] -= 1
-        self.give(taker, pair)
+        self.give(taker, [pair])
 
     def of(self, name: str) -> PartitionSet:
         found = self._changed.get(name)
@@ -148,7 +148,7 @@ def _keep(shares: _Shares, members: Members, counts: Counts, effort: Effort) -> 
             lost = lost or len(good) < len(numbers)
             kept.append((topic_id, good))
         shares.keep(name, kept, all_of_it=not lost)
-        if effort.spent(2 + size(before) // 16):
+        if effort.spent(4 + size(before) // 16):
             yield
 
 
@@ -165,13 +165,18 @@ def _hand_out(shares: _Shares, members: Members, counts: Counts, effort: Effort)
         heapq.heapify(idlest)
         if effort.spent(len(idlest) // 4):
             yield
+        handed: dict[str, list[int]] = {}
         for number in range(count) if idlest else ():
             if number in taken:
                 continue
             load, name = idlest[0]
-            shares.give(name, (topic_id, number))
             heapq.heapreplace(idlest, (load + 1, name))
-            if effort.spent(2):
+            handed.setdefault(name, []).append(number)
+            if number % 64 == 63 and effort.spent(128):
+                yield
+        for name, numbers in handed.items():
+            shares.give(name, [(topic_id, number) for number in numbers])
+            if effort.spent(3):
                 yield
 
 
@@ -192,7 +197,7 @@ def _even_out(shares: _Shares, members: Members, effort: Effort) -> Sliced[None]
         lost, gained = members[giver].topics, members[taker].topics
         for topics in [t for t in hopeless if t == lost or not t.isdisjoint(gained)]:
             del hopeless[topics]
-        if effort.spent(6):
+        if effort.spent(10):
             yield
 
 

@@ -32,9 +32,12 @@ class Deadlines:
     """Times are milliseconds of the loop's clock."""
 
     def __init__(self) -> None:
-        self._due: dict[Awaited, int] = {}
-        self._queue: list[tuple[int, int, Awaited]] = []
-        """(deadline, serial, what) with all of `_due`, and deadlines that no longer hold."""
+        self._due: dict[Awaited, tuple[int, int]] = {}
+        """Deadline, serial."""
+        self._queue: list[tuple[int, int]] = []
+        """All of those, and some that no longer hold."""
+        self._holding: dict[int, None] = {}
+        """The serials of `_due`."""
         self._serials = itertools.count()
 
     def __contains__(self, awaited: Awaited) -> bool:
@@ -42,27 +45,30 @@ class Deadlines:
 
     def set(self, awaited: Awaited, due_ms: int) -> None:
         """Instead of the one before, if there was one."""
-        if self._due.get(awaited) == due_ms:
-            return
-        self._due[awaited] = due_ms
-        heapq.heappush(self._queue, (due_ms, next(self._serials), awaited))
+        serial = next(self._serials)
+        before = self._due.get(awaited)
+        if before is not None:
+            if before[0] == due_ms:
+                return
+            del self._holding[before[1]]
+        self._due[awaited] = (due_ms, serial)
+        self._holding[serial] = None
+        heapq.heappush(self._queue, (due_ms, serial))
         if len(self._queue) > OUTDATED_AT_LEAST + 2 * len(self._due):
-            self._queue = [entry for entry in self._queue if self._holds(entry)]
+            self._queue = [entry for entry in self._queue if entry[1] in self._holding]
             heapq.heapify(self._queue)
 
-    def _holds(self, entry: tuple[int, int, Awaited]) -> bool:
-        due_ms, _, awaited = entry
-        return self._due.get(awaited) == due_ms
-
     def drop(self, awaited: Awaited) -> None:
-        self._due.pop(awaited, None)
+        before = self._due.pop(awaited, None)
+        if before is not None:
+            del self._holding[before[1]]
 
     def next_ms(self) -> int | None:
-        while self._queue and not self._holds(self._queue[0]):
+        while self._queue and self._queue[0][1] not in self._holding:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else None
 
     def overdue(self, now_ms: int) -> list[str]:
         """Members that let a deadline pass."""
-        late = [member_id for (member_id, _), due_ms in self._due.items() if due_ms <= now_ms]
+        late = [member_id for (member_id, _), (due_ms, _) in self._due.items() if due_ms <= now_ms]
         return list(dict.fromkeys(late))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from uuid import UUID
 
 from ...seam import frozen
@@ -95,8 +96,9 @@ class ConsumerGroup:
         """Instance id -> member id now holding its place."""
         self._census = Census()
         """Of all `members`."""
-        self._holders: dict[UUID, dict[int, str]] = {}
-        """Partitions -> the member that holds it or has yet to give it up."""
+        self._holders: dict[int, dict[int, str]] = {}
+        """Topic id (whose number has the quicker hash) and partition -> the member that holds it or
+        has yet to give it up."""
         self._deadlines = Deadlines()
         self._untaken: dict[str, PartitionSet] = {}
         """By member: what it has been told of and not yet reported. Its process may still be busy
@@ -316,7 +318,7 @@ class ConsumerGroup:
                 after,
                 target_epoch=self.assignment_epoch,
                 target=self.targets.get(after.member_id, NOTHING),
-                held_by_other=lambda pair: self.held_by_another(after.member_id, pair),
+                held_by_other=partial(self.held_by_another, after.member_id),
                 owned=owned,
                 untaken=self._untaken.get(after.member_id, NOTHING),
                 may_not_know=after.member_id in self._told_here,
@@ -388,7 +390,7 @@ class ConsumerGroup:
     def released(self, member: ConsumerMember) -> bool:
         """Is what the member waits for free?"""
         missing = without(self.targets.get(member.member_id, NOTHING), member.assigned)
-        return all(self._holder(pair) is None for pair in pairs(missing))
+        return not any(self.held_by_another("", pair) for pair in pairs(missing))
 
     # --- leaving ---------------------------------------------------------------------------
 
@@ -443,23 +445,19 @@ class ConsumerGroup:
     def _hold(self, member: ConsumerMember) -> None:
         for partitions in (member.assigned, member.revoking):
             for topic_id, numbers in partitions.items():
-                holders = self._holders.setdefault(topic_id, {})
+                holders = self._holders.setdefault(topic_id.int, {})
                 holders.update(dict.fromkeys(numbers, member.member_id))
 
     def _release(self, member: ConsumerMember) -> None:
         """What nobody took over meanwhile."""
         for partitions in (member.assigned, member.revoking):
             for topic_id, numbers in partitions.items():
-                holders = self._holders.get(topic_id, {})
+                holders = self._holders.get(topic_id.int, {})
                 for number in numbers:
                     if holders.get(number) == member.member_id:
                         del holders[number]
                 if not holders:
-                    self._holders.pop(topic_id, None)
-
-    def _holder(self, pair: tuple[UUID, int]) -> str | None:
-        topic_id, number = pair
-        return self._holders.get(topic_id, {}).get(number)
+                    self._holders.pop(topic_id.int, None)
 
     def _drop(self, member_id: str) -> None:
         member = self.members.pop(member_id)
@@ -573,7 +571,8 @@ class ConsumerGroup:
 
         Member epochs do not tell, for one that gave something up keeps its epoch or gets a newer.
         """
-        return self._holder(pair) not in (None, member_id)
+        topic_id, number = pair
+        return self._holders.get(topic_id.int, {}).get(number, member_id) != member_id
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         """OffsetFetch from version 9 may name a member: then its epoch must be the current one."""

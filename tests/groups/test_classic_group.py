@@ -265,6 +265,17 @@ def test_what_a_newcomer_must_offer_is_counted_as_if_all_were_asked(
         assert offers.common_to_all_but(left_out, name) == everybody
 
 
+@given(st.lists(protocol_names, min_size=1, max_size=5))
+def test_the_common_protocol_with_most_votes_is_chosen(offered: list[list[str]]) -> None:
+    offered = [[*names, "all"] for names in offered]  # who joined had one in common with the others
+    members, offers = [member_offering(names) for names in offered], Offers()
+    for member in members:
+        offers.add(member)
+    common = [n for n in dict.fromkeys(offered[0]) if all(n in names for names in offered)]
+    votes = [next(name for name in names if name in common) for names in offered]
+    assert offers.chosen(members[0]) == max(common, key=votes.count)
+
+
 def member_offering(names: list[str]) -> Member:
     return Member(
         member_id="m",

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
 import pytest
 
+from logboat.groups import GroupSettings
+from logboat.groups.classic_group import ClassicGroup, Join, Sync
 from logboat.groups.consumer import slices
 from logboat.groups.consumer.deadlines import OUTDATED_AT_LEAST, Deadlines, Wait
 from logboat.groups.consumer.group import GroupPhase
 from logboat.groups.consumer.pace import SOON_MS_PER_MEMBER, assignment_wait_ms
 from logboat.groups.consumer.partition_sets import pairs, size
 from logboat.groups.consumer.settings import ConsumerGroupSettings
+from logboat.groups.effects import Effect, Persist
+from logboat.groups.log_records import GroupRecord, encode, group_value
+from logboat.wire import ErrorCode
 from tests.groups.test_consumer_group import Client, Coordinator, owned, seen
 
 MEMBERS = 500
@@ -57,7 +63,7 @@ def joined(coordinator: Coordinator, clients: list[Client], work: Work | None = 
     counted = Work() if work is None else work
     coordinator.assigns_by_itself = False
     for client in clients:
-        counted.of(lambda client=client: coordinator.beat(client))  # type: ignore[misc]
+        counted.of(partial(coordinator.beat, client))
         while coordinator.group.is_assigning:
             counted.of(coordinator.assign_on)
         coordinator.now_ms += 2
@@ -104,6 +110,48 @@ def test_no_turn_is_long_when_one_more_joins_500_or_all_but_one_come_at_once() -
     joined(one, others[:1], work)
     assert size(one.group.targets["m0"]) == 1
     assert work.longest < CALLS_PER_TURN
+
+
+def test_no_turn_is_long_when_500_classic_members_begin_a_generation() -> None:
+    group, work = ClassicGroup("g", GroupSettings()), Work()
+    for number in range(MEMBERS):
+        join = a_join(token=number, member_id="", fresh_member_id=f"m{number}")
+        work.of(partial(group.join, join, 0))
+    answers: list[Effect] = []
+    while not answers:
+        now_ms = group.next_deadline_ms()
+        assert now_ms is not None
+        answers = work.of(partial(group.on_time, now_ms))
+    assert len(answers) == MEMBERS
+    assert group.leader == "m0"
+    effects: list[Effect] = []
+    for number in (*range(1, MEMBERS), 0):
+        given = tuple((name, b"a") for name in group.members) if number == 0 else ()
+        sync = Sync(MEMBERS + number, f"m{number}", None, 1, "consumer", "range", given)
+        effects += work.of(partial(group.sync, sync, 1))
+    (persist,) = effects
+    assert isinstance(persist, Persist)
+    value = work.of(lambda: group_value(group, persist.assignments, wall_ms=0))
+    work.of(lambda: encode(GroupRecord("g", value), 0))
+    assert len(work.of(lambda: group.on_persisted(persist, ErrorCode.NONE, 2))) == MEMBERS
+    assert work.longest < CALLS_PER_TURN
+
+
+def a_join(*, token: int, member_id: str, fresh_member_id: str) -> Join:
+    return Join(
+        token=token,
+        member_id=member_id,
+        fresh_member_id=fresh_member_id,
+        instance_id=None,
+        client_id="c",
+        client_host="h",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=(("range", b"subscription"),),
+        requires_known_member_id=False,
+        knows_skip_assignment=True,
+    )
 
 
 def test_a_heartbeat_that_changes_nothing_costs_the_same_in_a_group_of_any_size() -> None:
