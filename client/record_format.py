@@ -17,6 +17,8 @@ from .record_document import document_of
 from .sdk.records import Record
 
 JSON_FORMAT = "json"
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+"""Made once: `dumps` would make one for each record."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 
 RawRecord = Record[bytes, bytes]
@@ -34,7 +36,7 @@ class RecordFormat:
         """What stands on standard output, with its line break if it wants one."""
         if self._parts is None:
             document = document_of(record, meta_only=self._meta_only)
-            return json.dumps(document, ensure_ascii=False).encode() + b"\n"
+            return _as_json(document).encode() + b"\n"
         return b"".join(part if isinstance(part, bytes) else part(record) for part in self._parts)
 
 
