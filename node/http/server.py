@@ -9,7 +9,8 @@ from random import Random
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from ...seam import accept_no_more
+from ...seam import accept_no_more, more_doors
+from ..listener import QUEUE_AT_LEAST
 from . import operations, tail
 from .admission import Admission
 from .bodies import max_body_bytes
@@ -81,6 +82,7 @@ class HttpServer:
             shutdown_timeout=STOP_SECONDS,
         )
         self._listener: asyncio.Server | None = None
+        self._more_doors: list[asyncio.AbstractServer] = []
 
     @property
     def port(self) -> int:
@@ -93,11 +95,18 @@ class HttpServer:
         await self._runner.setup()
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                self._connection, self._host, self._port, reuse_address=True
+                self._connection,
+                self._host,
+                self._port,
+                reuse_address=True,
+                backlog=QUEUE_AT_LEAST,
             )
         except OSError:
             await self._runner.cleanup()
             raise
+        self._more_doors = await more_doors(self._listener, self._connection, QUEUE_AT_LEAST)
+        for door in self._more_doors:
+            await door.start_serving()
 
     async def end_consumers(self) -> None:
         """Consumer instances leave their groups, and no more are made."""
@@ -105,7 +114,8 @@ class HttpServer:
 
     async def stop(self) -> None:
         if self._listener is not None:
-            await accept_no_more(self._listener)
+            for door in (self._listener, *self._more_doors):
+                await accept_no_more(door)
         await self._runner.cleanup()
 
     def _connection(self) -> asyncio.Protocol:
