@@ -49,6 +49,7 @@ from .checkpoints import (
     write_offsets,
 )
 from .errors import DirectoryRefused
+from .group_commit import PASSING_ERRORS, RETRY_SECONDS
 from .log_config import LogConfig
 from .meta_properties import (
     CLEAN_MARKER,
@@ -131,6 +132,10 @@ class LogDirectory:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._writing = asyncio.Lock()
         """One writer of checkpoint files at a time: they share their temporary names."""
+        self._forgotten: dict[str, int] = {}
+        """Checkpoint file -> how many logs were taken out of what it is to hold."""
+        self._forgotten_durably: dict[str, int] = {}
+        """Of those, how many the file on the device is without."""
 
         self._stored = {stored.key: stored for stored in self._find_logs()}
         self._unopened = dict.fromkeys(self._stored)
@@ -362,7 +367,7 @@ class LogDirectory:
         if stored is None:
             return
         if log is not None:
-            await log.delete()
+            await log.delete(self._names.sync)
         else:
             doomed = await self._rename(stored, DELETE_SUFFIX)
             await offload(lambda: self._disk.remove_tree(doomed))
@@ -385,7 +390,7 @@ class LogDirectory:
         target = f"{self.path}/{name}"
         self._disk.remove_tree(target)
         self._disk.rename(stored.directory, target)
-        await self._disk.sync_dir(self.path)
+        await self._names.sync()
         return target
 
     async def _forget(self, key: TopicPartition) -> None:
@@ -394,15 +399,39 @@ class LogDirectory:
         self._unopened.pop(key, None)
         self._being_cleaned.pop(key, None)
         self._being_set_aside.pop(key, None)
-        async with self._writing:
+        held_it = [
+            (name, offsets)
             for name, offsets in (
                 (RECOVERY_POINTS, self._recovery_points),
                 (LOG_START_OFFSETS, self._log_start_offsets),
                 (HIGH_WATERMARKS, self.high_watermarks),
                 (CLEANED_OFFSETS, self._cleaned_offsets),
-            ):
-                if offsets.pop(key, 0):
-                    await self._write(name, offsets)
+            )
+            if offsets.pop(key, 0)
+        ]
+        numbers = []
+        for name, _ in held_it:
+            self._forgotten[name] = self._forgotten.get(name, 0) + 1
+            numbers.append(self._forgotten[name])
+        for (name, offsets), number in zip(held_it, numbers, strict=True):
+            await self._write_without_forgotten(name, offsets, number)
+
+    async def _write_without_forgotten(
+        self, name: str, offsets: Mapping[TopicPartition, int], number: int
+    ) -> None:
+        """Return when the file on the device is without the first `number` logs forgotten. Many
+        that go at once share one write. While the disk is full this waits for room."""
+        while True:
+            try:
+                async with self._writing:
+                    if self._forgotten_durably.get(name, 0) < number:
+                        await self._write(name, offsets)
+                    return
+            except OSError as error:
+                if error.errno not in PASSING_ERRORS:
+                    raise
+                logger.warning("%s/%s stays as it is for now: %s", self.path, name, error)
+            await asyncio.sleep(RETRY_SECONDS)
 
     # Compaction. What was cleaned is forgotten with what a cut takes away: other records may grow
     # there.
@@ -453,7 +482,10 @@ class LogDirectory:
                 self.high_watermarks[key] = high_watermarks[key]
 
     async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """With `_writing` held."""
+        without = self._forgotten.get(name, 0)
         await write_offsets(self._disk, f"{self.path}/{name}", offsets)
+        self._forgotten_durably[name] = without
 
     async def _before_truncation(
         self, key: TopicPartition, recovery_point: int, log_start_offset: int

@@ -1083,8 +1083,9 @@ class PartitionLog:
                 await self._commit.run_once(round_)
         await self._end("the log is closed")
 
-    async def delete(self) -> None:
+    async def delete(self, sync_names: Callable[[], Awaitable[None]] | None = None) -> None:
         """Remove the log: renamed to `<name>.<topic id>-delete`, which counts durably, then freed.
+        `sync_names`: of the folder above, shared with others who change names there.
 
         A crash in between leaves the renamed folder, which is removed at the next start.
         """
@@ -1096,7 +1097,7 @@ class PartitionLog:
         doomed = f"{parent}/{name}"
         self._disk.remove_tree(doomed)
         self._disk.rename(self.directory, doomed)
-        await self._disk.sync_dir(parent)
+        await (self._disk.sync_dir(parent) if sync_names is None else sync_names())
         await offload(lambda: self._disk.remove_tree(doomed))
 
     async def _end(self, why: str) -> None:
