@@ -107,6 +107,9 @@ class ConsumerGroup:
         waits for every member's first report."""
         self._told_here: dict[str, None] = {}
         """Those of them whom this coordinator has told; others may know since long."""
+        self._untold: dict[str, None] = {}
+        """Those whom this coordinator has not told anything yet: the last answer of the one before
+        may be lost."""
         self._watched_epoch = 0
         self._epoch_since_ms = 0
         """When a heartbeat first met that epoch."""
@@ -174,6 +177,7 @@ class ConsumerGroup:
             before, after, beat.owned, seen, now_ms=now_ms, wall_ms=wall_ms, waits=waits
         )
         self._note_told(before, moved)
+        self._untold.pop(moved.member_id, None)
         self._watch_member(before, moved, now_ms)
         # Who is in the epoch before, or reports other partitions, has lost the answer that told it.
         # (librdkafka then says what it owns, but not all the rest that makes a full request.)
@@ -321,7 +325,7 @@ class ConsumerGroup:
                 held_by_other=partial(self.held_by_another, after.member_id),
                 owned=owned,
                 untaken=self._untaken.get(after.member_id, NOTHING),
-                may_not_know=after.member_id in self._told_here,
+                may_not_know=after.member_id in self._told_here or after.member_id in self._untold,
             )
         if moved != after:
             self._put(moved)
@@ -465,6 +469,7 @@ class ConsumerGroup:
         self._release(member)
         self._untaken.pop(member_id, None)
         self._told_here.pop(member_id, None)
+        self._untold.pop(member_id, None)
         if self._static.get(member.instance_id or "") == member_id:
             del self._static[member.instance_id or ""]
         for wait in Wait:
@@ -530,6 +535,7 @@ class ConsumerGroup:
             if member.classic is None  # those join between an answer and the next report
         }
         self._told_here.clear()
+        self._untold = dict.fromkeys(self._untaken)
         for member in self.members.values():
             session_ms = self.settings.session_timeout_ms
             if member.classic is not None:

@@ -283,6 +283,25 @@ def test_what_a_member_may_not_have_heard_of_is_not_asked_back_before_it_reports
     assert coordinator.group.phase is GroupPhase.STABLE
 
 
+def test_a_new_coordinator_tells_a_member_what_it_has_before_it_asks_for_it() -> None:
+    """The last answer of the one before may be lost; of what the member never had it would never
+    say that it is gone, and its partition would wait for the rebalance timeout."""
+    coordinator, a, b = newcomer_with_a_lost_answer(2)
+    coordinator.group = coordinator.successor()
+    coordinator.group.begin_sessions(0)
+    unsubscribed = replace(b.beat(), topics=("u",))
+    member, assignment, records = coordinator.group.heartbeat(
+        unsubscribed, coordinator.view, now_ms=0, wall_ms=0
+    )
+    assert assignment == member.assigned != NOTHING
+    coordinator.log += records
+    b.told_of(member.epoch, assignment)
+    b.take_up()
+    coordinator.settle(a, b)
+    assert (len(owned(a)), owned(b)) == (2, [])
+    assert coordinator.group.phase is GroupPhase.STABLE
+
+
 def test_a_member_that_never_reports_is_fenced_when_others_wait_for_what_it_was_told() -> None:
     coordinator, a, b = Coordinator(seen(t=2)), Client("a", terse=True), Client("b")
     coordinator.beat(a, busy=True)
