@@ -348,7 +348,7 @@ async def test_what_was_set_aside_goes_with_the_records_around_it() -> None:
     again=st.none() | st.floats(0, 1, exclude_max=True),
     clean=st.booleans(),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_whatever_is_damaged_nothing_else_is_lost_and_nothing_is_invented(
     number: int, where: float, zeros: int, again: float | None, clean: bool
 ) -> None:
