@@ -282,8 +282,9 @@ async def aiokafka(place: Place, voice: Voice, leaves: asyncio.Event) -> None:
                 thrown_out = consumer._coordinator.generation < 0
                 (voice.lost if thrown_out else voice.given_up)(revoked)
 
-    consumer.subscribe([place.topic], listener=Listener())
     await consumer.start()
+    # Only now, for to start it would wait for its first join and fail with it.
+    consumer.subscribe([place.topic], listener=Listener())
     while not leaves.is_set():
         try:
             found = await consumer.getmany(
