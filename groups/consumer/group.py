@@ -1,7 +1,8 @@
 """A consumer group of the new protocol (KIP-848). No I/O, no clock of its own.
 
     heartbeat: 1. the member is made or updated; new topics or members begin a new epoch
-               2. a new epoch gets a target assignment
+               2. a new epoch gets a target assignment; that of a large group waits for others
+                  who join, and takes several slices
                3. the member moves one step towards its target
 
 Every change is in force here at once and comes back as records; the coordinator answers when they
