@@ -27,7 +27,7 @@ class MemberProcess:
     def __init__(self, command: list[str], tell: Callable[[Event], None]) -> None:
         self._tell = tell
         self._there: set[str] = set()
-        self._owns_something = False
+        self._owned_something = False
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -35,8 +35,9 @@ class MemberProcess:
         self._listener.start()
 
     @property
-    def owns_something(self) -> bool:
-        return self._owns_something
+    def owned_something(self) -> bool:
+        """Once; an incremental protocol speaks of changes only."""
+        return self._owned_something
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -45,8 +46,7 @@ class MemberProcess:
                 event = Event.of(line)
                 if event.what in (What.DEAD, What.FAILED):
                     self._there.discard(event.name)
-                if event.what is What.TAKEN:
-                    self._owns_something = bool(event.partitions)
+                self._owned_something |= bool(event.what is What.TAKEN and event.partitions)
                 self._tell(event)
 
     def add(self, name: str) -> None:
@@ -132,7 +132,7 @@ class Troupe:
     @property
     def may_kill_one(self) -> bool:
         """The next victim has something to leave behind."""
-        return self._victims[0].owns_something
+        return self._victims[0].owned_something
 
     def kill_one(self) -> None:
         """And another comes."""
