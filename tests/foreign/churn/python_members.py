@@ -9,6 +9,7 @@ when its standard input ends. The other languages' programs beside it do the sam
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 import threading
@@ -225,10 +226,13 @@ class KafkaPython:
     def work(self) -> None:
         from kafka import OffsetAndMetadata
         from kafka import TopicPartition as Partition
-        from kafka.errors import KafkaError
+        from kafka.errors import KafkaConnectionError, KafkaError
 
-        # A join that ends between two polls it forgets, and begins another.
-        found = self._consumer.poll(timeout_ms=1_000, max_records=RECORDS_AT_ONCE)
+        try:
+            # A join that ends between two polls it forgets, and begins another.
+            found = self._consumer.poll(timeout_ms=1_000, max_records=RECORDS_AT_ONCE)
+        except KafkaConnectionError:
+            return  # A node is dead; it finds the others.
         processed = [(each.partition, each.offset) for batch in found.values() for each in batch]
         if not processed:
             return
@@ -246,7 +250,10 @@ class KafkaPython:
         self._voice.committed(positions)
 
     def leave(self) -> None:
-        self._consumer.close()
+        from kafka.errors import KafkaConnectionError
+
+        with contextlib.suppress(KafkaConnectionError):
+            self._consumer.close()
 
 
 async def aiokafka(place: Place, voice: Voice, leaves: asyncio.Event) -> None:
