@@ -64,7 +64,7 @@ class FaultSwitches:
 
     def cut_off(self, node_id: int, for_s: float) -> None:
         self._cut[node_id] = None
-        self._end_later("cut", node_id, for_s, lambda: self._cut.pop(node_id, None))
+        self._end_later("partition", node_id, for_s, lambda: self._cut.pop(node_id, None))
         self._apply()
 
     def delay(self, node_id: int, delay_s: float, for_s: float) -> None:

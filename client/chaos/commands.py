@@ -45,7 +45,7 @@ def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
 
 
 @chaos.command()
-def cut(
+def partition(
     node_id: Hurt,
     others: Others,
     for_: For = "10s",
@@ -53,7 +53,7 @@ def cut(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Cut a node off from others: nothing passes between them."""
-    _inject(url, [node_id], [{"kind": "cut", "node": one} for one in others], for_, output)
+    _inject(url, [node_id], [{"kind": "partition", "node": one} for one in others], for_, output)
 
 
 @chaos.command()

@@ -38,7 +38,7 @@ FAULTS: Mapping[str, tuple[str, ...]] = {
     "kill": (),
     "restart": (),
     "pause": (),
-    "cut": ("others",),
+    "partition": ("others",),
     "delay": ("others", "by"),
     "drop": ("others", "chance"),
     "disk-full": (),
@@ -62,7 +62,7 @@ class Step:
     every_s: float | None
     for_s: float
     others: Who | None
-    """Of cut, delay and drop; None: all other nodes."""
+    """Of partition, delay and drop; None: all other nodes."""
     amount: str | None
     """Of delay and clock, as a node takes it."""
     chance: float | None
@@ -76,7 +76,7 @@ class Step:
         """What happens to whom, without how long."""
         words = [self.fault, self.nodes.text]
         if self.others is not None:
-            words.append(f"{'from' if self.fault == 'cut' else 'to'} {self.others.text}")
+            words.append(f"{'from' if self.fault == 'partition' else 'to'} {self.others.text}")
         if self.amount is not None:
             words.append(f"by {self.amount}")
         if self.chance is not None:

@@ -194,7 +194,7 @@ class _Run:
         match step.fault:
             case "clock":
                 fault["offset"] = step.amount
-            case "cut" | "delay" | "drop":
+            case "partition" | "delay" | "drop":
                 if step.fault == "delay":
                     fault["delay"] = step.amount
                 if step.fault == "drop":

@@ -424,8 +424,8 @@ TailEvent = Annotated[
 Fault = TypedDict(
     "Fault",
     {
-        "kind": Literal["cut", "delay", "drop", "pause", "disk-full", "clock"],
-        "node": NotRequired[Annotated[int, "The other node, for cut, delay and drop."]],
+        "kind": Literal["partition", "delay", "drop", "pause", "disk-full", "clock"],
+        "node": NotRequired[Annotated[int, "The other node, for partition, delay and drop."]],
         "delay": NotRequired[Annotated[str, "For delay, like 50ms."]],
         "chance": NotRequired[
             Annotated[float, Keywords(exclusiveMinimum=0, maximum=1), "For drop: of each write."]

@@ -28,7 +28,7 @@ LONGEST_NAME = 100
 
 _KINDS = {
     # kind: what it needs beside `for` and `by`
-    "cut": ("node",),
+    "partition": ("node",),
     "delay": ("node", "delay"),
     "drop": ("node", "chance"),
     "pause": (),
@@ -67,7 +67,7 @@ async def inject_fault(request: web.Request) -> web.Response:
         case "pause":
             for_s = min(for_s, LONGEST_PAUSE_S)
             switches.pause(for_s)
-        case "cut":
+        case "partition":
             node = _other_node(request, document)
             switches.cut_off(node, for_s)
         case "delay":

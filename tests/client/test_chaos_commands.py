@@ -50,7 +50,7 @@ async def logboat(url: str, *arguments: str, status: int = 0) -> Result:
 
 
 async def test_nodes_are_cut_off_slowed_and_healed(url: str, node: ChangingNode) -> None:
-    cut = await logboat(url, "cut", "1", "2", "3", "--for", "60s")
+    cut = await logboat(url, "partition", "1", "2", "3", "--for", "60s")
     assert cut.stdout.splitlines()[1].split() == ["1", "2,3", "-", "-", "-", "-"]
     await logboat(url, "delay", "1", "2", "--by", "50ms", "--for", "60s")
     [one] = json.loads((await logboat(url, "status", "-o", "json")).stdout)
@@ -89,11 +89,11 @@ async def test_disk_and_clock_are_wrong_until_healed(url: str, node: ChangingNod
 
 
 async def test_history_tells_what_was_broken_and_by_whom(url: str) -> None:
-    await logboat(url, "cut", "1", "2", "3", "--for", "30s")
+    await logboat(url, "partition", "1", "2", "3", "--for", "30s")
     await logboat(url, "clock", "1", "--by", "+1d", "--for", "5s")
     entries = json.loads((await logboat(url, "history", "-o", "json")).stdout)
     told = [(one["node"], one["fault"], one["other"], one["amount"]) for one in entries]
-    assert told == [(1, "cut", 2, None), (1, "cut", 3, None), (1, "clock", None, "+1d")]
+    assert told == [(1, "partition", 2, None), (1, "partition", 3, None), (1, "clock", None, "+1d")]
     assert all("@" in one["by"] and "logboat chaos" in one["by"] for one in entries)
     assert [one["until_ms"] - one["at_ms"] for one in entries] == [30_000, 30_000, 5_000]
     plain = (await logboat(url, "history", "-o", "plain")).stdout.splitlines()
@@ -110,7 +110,7 @@ async def test_nobody_is_hurt_when_one_of_them_does_not_exist(url: str, node: Ch
 @pytest.mark.parametrize(
     "verb",
     [
-        ["cut", "1", "2"],
+        ["partition", "1", "2"],
         ["drop", "1", "2"],
         ["disk-full", "1"],
         ["clock", "1", "--by", "1h"],

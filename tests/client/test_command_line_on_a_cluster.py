@@ -244,7 +244,7 @@ def test_the_metadata_log_tells_what_was_decided(run: Run) -> None:
 
 
 def test_a_cluster_that_was_not_started_with_faults_says_how(run: Run) -> None:
-    assert "--with-faults" in run("chaos", "cut", "1", "2", status=1).stderr
+    assert "--with-faults" in run("chaos", "partition", "1", "2", status=1).stderr
 
 
 def test_lines_that_are_not_written_go_where_they_can_be_found(run: Run, tmp_path: Path) -> None:

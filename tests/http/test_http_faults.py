@@ -30,7 +30,7 @@ async def test_a_node_without_faults_takes_none(http: Http) -> None:
 
 async def test_faults_are_switched_listed_and_healed(http: Http, node: FakeNode) -> None:
     node.faults = new_switches()
-    response = await http.post(FAULTS, json={"kind": "cut", "node": 2, "for": "5s"})
+    response = await http.post(FAULTS, json={"kind": "partition", "node": 2, "for": "5s"})
     assert await response.json() == NOTHING | {"cut": [2]}
     for fault in (
         {"kind": "delay", "node": 3, "delay": "50ms"},
@@ -52,12 +52,12 @@ async def test_faults_are_switched_listed_and_healed(http: Http, node: FakeNode)
 
 async def test_what_was_broken_is_remembered_with_who_asked(http: Http, node: FakeNode) -> None:
     node.faults = new_switches()
-    await http.post(FAULTS, json={"kind": "cut", "node": 2, "for": "5s", "by": "ann"})
+    await http.post(FAULTS, json={"kind": "partition", "node": 2, "for": "5s", "by": "ann"})
     await http.post(FAULTS, json={"kind": "clock", "offset": "+1d", "for": "2m"})
     await http.post(FAULTS, json={"kind": "clock"})
     history = (await (await http.get(f"{FAULTS}/history")).json())["faults"]
     told = [[one[key] for key in ("kind", "by", "node", "amount")] for one in history]
-    assert told == [["cut", "ann", 2, None], ["clock", "127.0.0.1", None, "+1d"]]
+    assert told == [["partition", "ann", 2, None], ["clock", "127.0.0.1", None, "+1d"]]
     assert [one["until_ms"] - one["at_ms"] for one in history] == [5_000, 120_000]
     node.faults.heal()
 
@@ -67,15 +67,15 @@ async def test_what_was_broken_is_remembered_with_who_asked(http: Http, node: Fa
     [
         {},
         {"kind": "fire"},
-        {"kind": "cut"},
-        {"kind": "cut", "node": 1},
-        {"kind": "cut", "node": 9},
+        {"kind": "partition"},
+        {"kind": "partition", "node": 1},
+        {"kind": "partition", "node": 9},
         {"kind": "delay", "node": 2},
         {"kind": "delay", "node": 2, "delay": "soon"},
-        {"kind": "cut", "node": 2, "until": "later"},
-        {"kind": "cut", "node": 2, "delay": "1s"},
-        {"kind": "cut", "node": 2, "by": ""},
-        {"kind": "cut", "node": 2, "by": "a\nb"},
+        {"kind": "partition", "node": 2, "until": "later"},
+        {"kind": "partition", "node": 2, "delay": "1s"},
+        {"kind": "partition", "node": 2, "by": ""},
+        {"kind": "partition", "node": 2, "by": "a\nb"},
         {"kind": "drop", "node": 2},
         {"kind": "drop", "node": 2, "chance": 0},
         {"kind": "drop", "node": 2, "chance": "5%"},
@@ -116,7 +116,7 @@ def test_a_node_that_is_cut_off_is_fenced_and_comes_back() -> None:
             return list(seen.body["nodes_down"])
 
         for node_id in others:
-            fault = {"kind": "cut", "node": node_id, "for": "60s"}
+            fault = {"kind": "partition", "node": node_id, "for": "60s"}
             answer = cluster.post(FAULTS, fault, node_id=alone)
             assert answer is not None
             assert answer.status == 200, answer

@@ -22,12 +22,12 @@ def disk() -> Iterator[RealDisk]:
 def test_a_fault_is_noted_with_its_end_and_healing_ends_it_earlier() -> None:
     clock = SetClock(1000)
     history = FaultHistory(clock)
-    history.note("cut", 10, "ann", node=2)
+    history.note("partition", 10, "ann", node=2)
     history.note("clock", 0.5, "bob", amount="-1h")
     clock.ms = 3000
     history.healed()
     assert history.entries() == [
-        InjectedFault("cut", 1000, 3000, "ann", node=2),
+        InjectedFault("partition", 1000, 3000, "ann", node=2),
         InjectedFault("clock", 1000, 1500, "bob", amount="-1h"),
     ]
 
@@ -38,13 +38,13 @@ def test_the_next_process_knows_and_that_the_fault_ended_with_the_one_before(
     path, clock = f"{tmp_path}/faults", SetClock(1000)
     history = FaultHistory(clock, disk, path)
     history.note("disk-full", 60, "ann")
-    history.note("cut", 1, "ann", node=3)
+    history.note("partition", 1, "ann", node=3)
     clock.ms = 5000
     again = FaultHistory(clock, disk, path)
     again.note("pause", 2, "bob")
     assert [(one.kind, one.until_ms) for one in again.entries()] == [
         ("disk-full", 5000),
-        ("cut", 2000),
+        ("partition", 2000),
         ("pause", 7000),
     ]
     clock.ms = 6000
@@ -64,7 +64,7 @@ def test_old_faults_are_forgotten_in_memory_and_in_the_file(disk: RealDisk, tmp_
     path = tmp_path / "faults"
     history = FaultHistory(SetClock(), disk, str(path))
     for number in range(2 * MOST_KEPT + 5):
-        history.note("cut", 1, "ann", node=number)
+        history.note("partition", 1, "ann", node=number)
     kept = history.entries()
     assert len(kept) == MOST_KEPT
     assert kept[-1].node == 2 * MOST_KEPT + 4
