@@ -139,6 +139,10 @@ _MAPPINGS: dict[ErrorCode, _Mapping] = {
     K.THROTTLING_QUOTA_EXCEEDED: _Mapping(429, 42901),
 }
 
+_DAMAGED = _Mapping(
+    500, 50002, "records were damaged on the only disk that had them: read on at a later offset"
+)
+
 
 def from_kafka(code: int, message: str | None = None, *, writes: bool = False) -> ApiError:
     """The HTTP face of a Kafka error code other than NONE. `writes`: it answers a produce."""
@@ -147,6 +151,10 @@ def from_kafka(code: int, message: str | None = None, *, writes: bool = False) -
     except ValueError:
         kafka_error = ErrorCode.UNKNOWN_SERVER_ERROR
     mapping = _MAPPINGS.get(kafka_error)
+    retriable = kafka_error.retriable
+    if kafka_error is K.CORRUPT_MESSAGE and not writes:
+        # What was sent may come whole the next time; what lies on the disk stays as it is.
+        mapping, retriable = _DAMAGED, False
     if mapping is None:
         # Confluent's two: a Kafka error, and one after which the same request may succeed.
         mapping = _Mapping(500, 50003 if kafka_error.retriable else 50002)
@@ -156,7 +164,7 @@ def from_kafka(code: int, message: str | None = None, *, writes: bool = False) -
         message or kafka_error.message,
         error_code=mapping.error_code,
         kafka_error=kafka_error,
-        retriable=kafka_error.retriable,
+        retriable=retriable,
         hint=_WRITTEN_PERHAPS if outcome_unknown else mapping.hint,
         outcome_unknown=outcome_unknown,
     )
