@@ -10,5 +10,6 @@ def test_damaged_records_are_not_there_the_next_time_either() -> None:
     """Kafka calls the code retriable, for a batch may have been damaged on its way."""
     read = from_kafka(ErrorCode.CORRUPT_MESSAGE)
     assert (read.status, read.retriable) == (500, False)
-    assert read.hint is not None and "later offset" in read.hint
+    assert read.hint is not None
+    assert "later offset" in read.hint
     assert from_kafka(ErrorCode.CORRUPT_MESSAGE, writes=True).retriable
