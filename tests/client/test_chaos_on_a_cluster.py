@@ -25,7 +25,7 @@ NOTHING = {"cut": [], "delays_ms": {}, "losses": {}, "disk_full": False, "clock_
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     folder = tmp_path_factory.mktemp("chaos") / "cluster"
-    settings = {
+    settings: dict[str, str | int] = {
         "faults.enable": "true",
         # No busy machine has a broker fenced or a voter stand for election by itself.
         "broker.heartbeat.interval.ms": 500,

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from logboat.groups import GroupCoordinator, writer
-from logboat.groups.consumer.group import Wait
+from logboat.groups.consumer.deadlines import Wait
 from logboat.wire import ErrorCode
 from logboat.wire.messages.delete_groups import DeleteGroupsRequest
 from logboat.wire.messages.heartbeat import HeartbeatRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from logboat.groups.log_records import Logged, OffsetRecord, decode, encode
+from logboat.groups.log_records import Logged, OffsetRecord, batch_of, decode, encode
 from logboat.groups.offsets import CommittedOffset
 from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
 
@@ -23,8 +23,8 @@ def commit(scene: Scene, rng: Random, commits: Commits, offset: int) -> None:
             commits[group, partition] = offset
         committed = None if gone else CommittedOffset(offset, 1, "m", scene.clock.now, -1)
         records.append(OffsetRecord(group, "t", partition, committed))
-    data = encode(records, timestamp_ms=scene.clock.now)
-    scene.append(bytearray(data), from_client=False)
+    batch = batch_of([encode(record, timestamp_ms=scene.clock.now) for record in records])
+    scene.append(bytearray(batch), from_client=False)
 
 
 def loaded(scene: Scene) -> Commits:
