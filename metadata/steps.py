@@ -29,16 +29,6 @@ WORK_PER_TURN = 320
 """Of a controller that plans or answers beside its other work."""
 
 
-def all_at_once(steps: Steps[T]) -> T:
-    """Here and now."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-
-
 async def beside_the_loop(steps: Steps[T]) -> T:
     """With others having their turn in between."""
     left = WORK_PER_TURN

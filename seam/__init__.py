@@ -6,7 +6,7 @@ Production code reaches time, chance, network, disk and threads only through wha
 * wall clock: a `Clock`, for record timestamps, retention and people only;
 * chance: a `random.Random` handed to the constructor (`SystemRandom` in production);
 * disk: a `Disk`, whose slow calls are awaited;
-* long work: `offload(function)`.
+* long work: `offload(function)`, or a generator that pauses (`steps.py`).
 
 Beside these stands what every part needs of the language: `@frozen`, the declaration of a value.
 
@@ -29,6 +29,7 @@ from .fatal import Fatal, OnFatal, SyncFailed
 from .frozen_values import frozen
 from .listening import accept_no_more, more_doors
 from .offload import offload
+from .steps import all_at_once
 from .tasks import TaskScope
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "SystemClock",
     "TaskScope",
     "accept_no_more",
+    "all_at_once",
     "frozen",
     "more_doors",
     "offload",

@@ -30,13 +30,3 @@ class Effort:
             return False
         self._units = 0
         return True
-
-
-def unsliced(work: Sliced[Result]) -> Result:
-    """All of it at once."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: Result = end.value
-            return result

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from ...seam import all_at_once
 from ...wire import ErrorCode
 from ..commands import (
     AllocateProducerIds,
@@ -32,7 +33,7 @@ from ..commands import (
 from ..image import ClusterImage
 from ..levels import level_of
 from ..results import Result, refuse
-from ..steps import Steps, all_at_once
+from ..steps import Steps
 from .brokers import (
     fence_broker,
     register_broker,

@@ -66,6 +66,14 @@ def refuse_unknown_keys(document: Mapping[str, Any], known: Sequence[str]) -> No
         raise ApiError(422, f"unknown key {unknown[0]!r}", hint=", ".join(known))
 
 
+def node_id_in(document: Mapping[str, Any], key: str) -> int:
+    """The node that is named there. Raises ApiError."""
+    named = document.get(key)
+    if not isinstance(named, int) or isinstance(named, bool):
+        raise ApiError(422, f'"{key}" is no node id')
+    return named
+
+
 def require_type(request: web.Request, *allowed: str) -> str:
     """The media type without parameters; ApiError 415 unless it is one of `allowed`.
 

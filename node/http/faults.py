@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from ...seam.fault_switches import LONGEST_PAUSE_S, FaultSwitches
-from .bodies import json_object, read_body, refuse_unknown_keys, require_type
+from .bodies import json_object, node_id_in, read_body, refuse_unknown_keys, require_type
 from .documents import Faults
 from .errors import ApiError
 from .guards import JSON_TYPE, json_response
@@ -115,9 +115,7 @@ def _document(switches: FaultSwitches) -> Faults:
 
 
 def _other_node(request: web.Request, document: dict[str, Any]) -> int:
-    node, node_id = request.app[NODE], document.get("node")
-    if not isinstance(node_id, int) or isinstance(node_id, bool):
-        raise ApiError(422, '"node" is no node id')
+    node, node_id = request.app[NODE], node_id_in(document, "node")
     if node_id == node.node_id:
         raise ApiError(422, "a node cannot be cut off from itself")
     if node_id not in node.image().brokers:

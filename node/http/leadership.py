@@ -8,6 +8,8 @@ next balancing does not take its leadership away again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from aiohttp import web
 
@@ -16,7 +18,7 @@ from ...wire import ErrorCode
 from ...wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from ...wire.messages.elect_leaders import ElectLeadersRequest
 from .asking import of_controller
-from .bodies import json_object, read_body, refuse_unknown_keys, require_type
+from .bodies import json_object, node_id_in, read_body, refuse_unknown_keys, require_type
 from .consume import partition_number
 from .documents import Leadership
 from .errors import ApiError, from_kafka
@@ -37,7 +39,7 @@ async def transfer_leadership(request: web.Request) -> web.Response:
     topic = existing_topic(node, request.match_info["topic"])
     number = partition_number(topic, request.match_info["partition"])
     partition = topic.partitions[number]
-    to = _target(document.get("to"), partition)
+    to = _target(document, partition)
     deadline = asyncio.get_running_loop().time() + ADMIN_SECONDS
     # Both steps may be asked for again: the same order, and an election that is not needed.
     if to != partition.replicas[0]:
@@ -54,11 +56,10 @@ async def transfer_leadership(request: web.Request) -> web.Response:
     return json_response(answer)
 
 
-def _target(to: object, partition: PartitionImage) -> int:
-    if to is None:
+def _target(document: Mapping[str, Any], partition: PartitionImage) -> int:
+    if document.get("to") is None:
         return partition.replicas[0]
-    if not isinstance(to, int) or isinstance(to, bool):
-        raise ApiError(422, '"to" is no node id')
+    to = node_id_in(document, "to")
     if to not in partition.replicas:
         raise ApiError(
             422, f"node {to} holds no replica", hint=f"the replicas are {list(partition.replicas)}"

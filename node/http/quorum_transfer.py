@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from ...raftlog import NotTransferred
-from .bodies import json_object, read_body, refuse_unknown_keys, require_type
+from .bodies import json_object, node_id_in, read_body, refuse_unknown_keys, require_type
 from .documents import QuorumLeadership
 from .errors import ApiError, no_controller
 from .guards import JSON_TYPE, json_response
@@ -26,7 +26,7 @@ async def transfer_quorum(request: web.Request) -> web.Response:
     node = request.app[NODE]
     document = json_object(await read_body(request))
     refuse_unknown_keys(document, ["to"])
-    to = _voter(node, document.get("to"))
+    to = _voter(node, node_id_in(document, "to"))
     status = node.quorum_status()
     if status.leader_id is None:
         raise no_controller()
@@ -54,9 +54,7 @@ async def answer_transfer(node: HttpNode, question: Question) -> dict[str, Any]:
     }
 
 
-def _voter(node: HttpNode, to: object) -> int:
-    if not isinstance(to, int) or isinstance(to, bool):
-        raise ApiError(422, '"to" is no node id')
+def _voter(node: HttpNode, to: int) -> int:
     voters = set(node.quorum_status().peers)
     if node.quorum_log() is not None:
         voters.add(node.node_id)

@@ -17,8 +17,8 @@ from logboat.groups.consumer.assignors import (
     assign_uniform,
 )
 from logboat.groups.consumer.partition_sets import PartitionSet, pairs, partition_set, size
-from logboat.groups.consumer.slices import Effort, unsliced
-from logboat.seam import frozen
+from logboat.groups.consumer.slices import Effort
+from logboat.seam import all_at_once, frozen
 
 TOPICS = [UUID(int=number) for number in range(1, 5)]
 
@@ -32,10 +32,10 @@ class Case:
     current: Targets
 
     def uniform(self) -> Targets:
-        return unsliced(assign_uniform(self.members, self.counts, self.current, Effort()))
+        return all_at_once(assign_uniform(self.members, self.counts, self.current, Effort()))
 
     def range(self) -> Targets:
-        return unsliced(assign_range(self.members, self.counts, self.current, Effort()))
+        return all_at_once(assign_range(self.members, self.counts, self.current, Effort()))
 
 
 def reading(*topics: UUID, instance_id: str | None = None) -> Subscriber:

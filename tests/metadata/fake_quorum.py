@@ -15,8 +15,8 @@ from logboat.metadata.controller import Controller, ControllerSettings
 from logboat.metadata.image import BrokerImage, ClusterImage, PartitionImage
 from logboat.metadata.listeners import CLIENT_LISTENER, INTERNODE_LISTENER
 from logboat.metadata.machine import MetadataMachine
-from logboat.metadata.steps import all_at_once
 from logboat.raftlog import Applied, NotLeader, Outcome, Role, Unknown
+from logboat.seam import all_at_once
 from logboat.wire import ErrorCode
 from logboat.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from logboat.wire.messages.broker_registration import (

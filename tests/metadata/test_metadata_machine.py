@@ -12,8 +12,7 @@ from logboat.metadata.commands import Command, CreateTopics, DeleteTopics, Diges
 from logboat.metadata.image import ImageChange
 from logboat.metadata.machine import DIGEST_INTERVAL, MetadataMachine
 from logboat.metadata.snapshot import digest_of
-from logboat.metadata.steps import all_at_once
-from logboat.seam import Fatal
+from logboat.seam import Fatal, all_at_once
 from tests.metadata.cluster_builder import Cluster, new_topic, topic_id
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logboat.metadata.image import BrokerImage
 from logboat.metadata.placement import PlacementError, check_assignment, place_replicas
-from logboat.metadata.steps import all_at_once
+from logboat.seam import all_at_once
 from logboat.wire import ErrorCode
 from tests.metadata.cluster_builder import Cluster
 
