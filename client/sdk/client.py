@@ -53,7 +53,11 @@ class Client:
         """Opens no connection that has to succeed: a cluster that is not up yet is found by the
         first call, which says what is wrong if it never is."""
         await self._transport.open()
-        await self._learn()
+        try:
+            await self._learn()
+        except BaseException:  # Cancelled: whoever never entered does not leave either.
+            await self._transport.close()
+            raise
         return self
 
     async def __aexit__(

@@ -30,7 +30,11 @@ class SyncClient:
 
     def __enter__(self) -> Self:
         self._loop.start()
-        self._loop.run(self._client.__aenter__())
+        try:
+            self._loop.run(self._client.__aenter__())
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(

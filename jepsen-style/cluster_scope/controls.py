@@ -14,6 +14,7 @@ from typing import Any
 from ...metadata.apply import leaders as apply_leaders
 from ...metadata.draft import ImageDraft
 from ...metadata.image import NO_LEADER, PartitionImage
+from ...metadata.steps import Steps
 from ...partitions.leader import Effect, HighWatermarkAdvanced, LeaderState
 from ...partitions.partition import ACKS_ALL, ACKS_LEADER, Partition
 from ...partitions.storage.group_commit import GroupCommit
@@ -135,11 +136,11 @@ def _fsync_dropped_on_roll() -> contextlib.AbstractContextManager[None]:
 def _same_epoch_after_restart() -> contextlib.AbstractContextManager[None]:
     """A restarted leader goes on in the epoch it led before (RULES B1)."""
 
-    def put(original: Callable[..., None]) -> Callable[..., None]:
-        def take_away(self: ImageDraft, node_id: int, **lost: bool) -> None:
+    def put(original: Callable[..., Steps[None]]) -> Callable[..., Steps[None]]:
+        def take_away(self: ImageDraft, node_id: int, **lost: bool) -> Steps[None]:
             # Only registrations say whether something was lost.
             if not lost or lost["lost_disk"]:
-                original(self, node_id, **lost)
+                yield from original(self, node_id, **lost)
 
         return take_away
 

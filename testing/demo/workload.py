@@ -21,6 +21,10 @@ SLICE = 500
 
 NOT_ACKNOWLEDGED = -1
 
+UNKNOWN_OFFSET = -2
+"""Acknowledged as a repetition of what the leader has, of which it no longer knows the place: it
+keeps the last batches only (DUPLICATE_SEQUENCE_NUMBER)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ack:
@@ -114,7 +118,11 @@ class Workload:
             return
         key = message.key()
         assert key is not None
-        ack = Ack(int(key), message.partition(), message.offset(), time.monotonic())
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        ack = Ack(
+            int(key), partition, UNKNOWN_OFFSET if offset is None else offset, time.monotonic()
+        )
         self.partitions[ack.number] = ack.partition
         self.offsets[ack.number] = ack.offset
         self.acknowledged += 1

@@ -396,9 +396,14 @@ def test_each_checker_has_three_mutants_or_more() -> None:
     }
     by_module = Counter(mutant.module for mutant in CATALOGUE)
     by_bench = Counter(mutant.bench for mutant in CATALOGUE)
-    assert set(by_module) == modules - CHECKERS_WITHOUT_MUTANTS
+    checkers_by_module = {
+        module: count
+        for module, count in by_module.items()
+        if module not in CHECKERS_WITHOUT_MUTANTS
+    }
+    assert set(checkers_by_module) == modules - CHECKERS_WITHOUT_MUTANTS
     assert set(by_bench) == set(BENCHES)
-    assert min(by_module.values()) >= 3
+    assert min(checkers_by_module.values()) >= 3
     assert min(by_bench.values()) >= 3
 
 

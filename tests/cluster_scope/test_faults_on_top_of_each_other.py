@@ -76,3 +76,5 @@ def test_each_bug_of_replication_is_seen_where_its_faults_meet(bug: str) -> None
     assert right.stuck == []
     wrong = run_schedule(schedule(STROKES[bug]), bug=bug, floors=False)
     assert wrong.violations != []
+    # A bug that no longer fits the product ends its nodes, and shows nothing.
+    assert not any("TypeError" in violation for violation in wrong.violations)

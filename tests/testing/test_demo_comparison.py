@@ -11,7 +11,7 @@ import pytest
 
 from logboat.testing.demo.read_back import ReadRecord, compare
 from logboat.testing.demo.source_lines import source_lines
-from logboat.testing.demo.workload import NOT_ACKNOWLEDGED, Workload
+from logboat.testing.demo.workload import NOT_ACKNOWLEDGED, UNKNOWN_OFFSET, Workload
 
 LINES = [b"line %d" % number for number in range(6)]
 
@@ -44,6 +44,14 @@ def test_everything_there_is_held() -> None:
 
 def test_a_record_without_acknowledgement_may_be_there() -> None:
     assert compare(workload(ACKNOWLEDGED), LINES, [*ALL, record(4, 0, 2)]).held
+
+
+def test_a_repetition_is_acknowledged_without_a_place_and_stands_once() -> None:
+    """Answered DUPLICATE_SEQUENCE_NUMBER: the client says delivered, and no offset."""
+    acknowledged = ACKNOWLEDGED | {3: (1, UNKNOWN_OFFSET)}
+    assert compare(workload(acknowledged), LINES, ALL).held
+    assert compare(workload(acknowledged), LINES, ALL[:-1]).lost == 1
+    assert compare(workload(acknowledged), LINES, [*ALL[:-1], record(3, 0, 2)]).lost == 1
 
 
 def test_a_missing_record_is_lost() -> None:
