@@ -11,6 +11,7 @@ the request may have been carried out all the same; it is left out when it was n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...seam import frozen
@@ -65,6 +66,31 @@ class ApiError(Exception):
         if self.outcome_unknown:
             document["outcome"] = "unknown"
         return document
+
+    def as_parts(self) -> list[Any]:
+        """Plain values, of which another node makes the same error."""
+        return [
+            self.status,
+            self.message,
+            self.error_code,
+            None if self.kafka_error is None else int(self.kafka_error),
+            self.retriable,
+            self.hint,
+            self.outcome_unknown,
+        ]
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> ApiError:
+        status, message, error_code, kafka_error, retriable, hint, outcome_unknown = parts
+        return cls(
+            status,
+            message,
+            error_code=error_code,
+            kafka_error=None if kafka_error is None else ErrorCode(kafka_error),
+            retriable=retriable,
+            hint=hint,
+            outcome_unknown=outcome_unknown,
+        )
 
 
 @frozen

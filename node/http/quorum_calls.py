@@ -39,7 +39,7 @@ async def ask(
     asked = node.call(node_id, PART, orjson.dumps(question), deadline)
     answer = orjson.loads(await of_node(node_id, asked, writes=question["kind"] != "page"))
     if "error" in answer:
-        raise ApiError(**answer["error"])
+        raise ApiError.of_parts(answer["error"])
     return answer["document"]
 
 
@@ -49,14 +49,8 @@ async def _answer(node: HttpNode, kinds: Mapping[str, Perform], question: bytes)
         asked = orjson.loads(question)
         return orjson.dumps({"document": await kinds[asked["kind"]](node, asked)})
     except ApiError as error:
-        told = {
-            "status": error.status,
-            "message": error.message,
-            "retriable": error.retriable,
-            "hint": error.hint,
-            "outcome_unknown": error.outcome_unknown,
-        }
+        told = error.as_parts()
     except Exception:
         log.exception("a question of another node failed")
-        told = {"status": 500, "message": "internal error; the log of the other node says more"}
+        told = ApiError(500, "internal error; the log of the other node says more").as_parts()
     return orjson.dumps({"error": told})

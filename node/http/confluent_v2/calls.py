@@ -14,7 +14,6 @@ from typing import Any
 import msgpack
 
 from ....seam import frozen
-from ....wire import ErrorCode
 from ..errors import ApiError
 
 PART = "v2"
@@ -74,16 +73,7 @@ def decode_call(data: bytes) -> Call:
 
 def encode_answer(answer: Answer | ApiError) -> bytes:
     if isinstance(answer, ApiError):
-        kafka_error = None if answer.kafka_error is None else int(answer.kafka_error)
-        parts: list[Any] = [
-            answer.status,
-            answer.message,
-            answer.error_code,
-            kafka_error,
-            answer.retriable,
-            answer.hint,
-            answer.outcome_unknown,
-        ]
+        parts = answer.as_parts()
     else:
         parts = [answer.document, answer.records, answer.delivery]
     packed: bytes = msgpack.packb(parts)
@@ -94,13 +84,4 @@ def decode_answer(data: bytes) -> Answer | ApiError:
     parts = msgpack.unpackb(data)
     if len(parts) == 3:
         return Answer(*parts)
-    status, message, error_code, kafka_error, retriable, hint, outcome_unknown = parts
-    return ApiError(
-        status,
-        message,
-        error_code=error_code,
-        kafka_error=None if kafka_error is None else ErrorCode(kafka_error),
-        retriable=retriable,
-        hint=hint,
-        outcome_unknown=outcome_unknown,
-    )
+    return ApiError.of_parts(parts)
