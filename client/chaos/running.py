@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from types import FrameType
 
 from ..cluster.folder import ClusterFolder
@@ -26,6 +26,7 @@ from ..cluster.readiness import pause as wait_a_little
 from ..cluster.state import load_state
 from ..failure import ExitStatus, Failure
 from ..node_api import NodeApi, nodes_of_cluster
+from ..signals import handled
 from ..terminal import say
 from .nodes import FAULTS, heal_all, known
 from .plan import Plan, Step
@@ -256,36 +257,24 @@ def revive(folder: ClusterFolder) -> None:
             wait_a_little()
 
 
-@contextmanager
-def _stops_interrupt() -> Iterator[None]:
+def _stops_interrupt() -> AbstractContextManager[None]:
     """Whoever ends this process in order has everything undone, too."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {}
-    with suppress(ValueError):  # Not the main thread: nobody sends it signals.
-        before = {one: signal.signal(one, interrupt) for one in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return _heard((signal.SIGTERM, signal.SIGHUP), interrupt)
 
 
-@contextmanager
-def _deaf_to_stops() -> Iterator[None]:
+def _deaf_to_stops() -> AbstractContextManager[None]:
     def say_so(_number: int, _frame: FrameType | None) -> None:
         say("Still healing; a kill -9 would leave it to the faults' own ends.")
 
-    before = {}
-    with suppress(ValueError):
-        before = {
-            one: signal.signal(one, say_so)
-            for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return _heard((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), say_so)
+
+
+def _heard(
+    numbers: Sequence[int], handler: Callable[[int, FrameType | None], None]
+) -> AbstractContextManager[None]:
+    """Nobody sends signals to another thread than the main one."""
+    return handled(numbers if current_thread() is main_thread() else (), handler)

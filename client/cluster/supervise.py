@@ -6,10 +6,11 @@ import shlex
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 
 from ..failure import ExitStatus, Failure
+from ..signals import handled
 from ..terminal import say
 from .launch import STOP_SECONDS, RunningCluster, last_words
 from .processes import POLL_SECONDS, ending_in_words, is_node, signal_nodes
@@ -37,14 +38,8 @@ class StopRequests:
         if self._changed.wait(seconds):
             self._changed.clear()
 
-    @contextmanager
-    def installed(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def installed(self) -> AbstractContextManager[None]:
+        return handled(STOP_SIGNALS, self._on_signal)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
