@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from ...wire import ErrorCode
 from ..commands import (
@@ -23,6 +26,7 @@ from ..steps import DECISION, Steps
 from .incarnations import stale_incarnation
 
 Applied = tuple[ClusterImage, Result]
+Wanted = TypeVar("Wanted")
 
 
 def alter_partition(image: ClusterImage, index: int, command: AlterPartition) -> Steps[Applied]:
@@ -31,11 +35,8 @@ def alter_partition(image: ClusterImage, index: int, command: AlterPartition) ->
     if stale is not None:
         return image, stale
     draft = ImageDraft(image)
-    items = []
-    for change in command.changes:
-        items.append(_change_isr(draft, command.broker_id, change))
-        yield DECISION
-    return draft.finish(), Result(items=tuple(items))
+    decide = partial(_change_isr, draft, command.broker_id)
+    return (yield from _one_by_one(draft, decide, command.changes))
 
 
 def _change_isr(draft: ImageDraft, proposer: int, change: IsrChange) -> Item:
@@ -94,15 +95,14 @@ def elect_leaders(image: ClusterImage, index: int, command: ElectLeaders) -> Ste
     """Hand the lead to the preferred leader, or elect uncleanly where nobody leads (KIP-460)."""
     draft = ImageDraft(image)
     elect = _elect_preferred if command.election == ElectionType.PREFERRED else _elect_unclean
-    items = []
-    for wanted in command.partitions:
+
+    def decide(wanted: PartitionId) -> Item:
         topic, partition = _find(draft, wanted)
         if topic is None or partition is None:
-            items.append(Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition"))
-        else:
-            items.append(elect(draft, topic, partition))
-        yield DECISION
-    return draft.finish(), Result(items=tuple(items))
+            return Item(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        return elect(draft, topic, partition)
+
+    return (yield from _one_by_one(draft, decide, command.partitions))
 
 
 def _elect_preferred(draft: ImageDraft, topic: TopicImage, partition: PartitionImage) -> Item:
@@ -137,11 +137,7 @@ def reorder_replicas(image: ClusterImage, index: int, command: ReorderReplicas) 
     so. The new preferred leader takes over by an election of its own, as after any restart.
     """
     draft = ImageDraft(image)
-    items = []
-    for wanted in command.partitions:
-        items.append(_reorder(draft, wanted))
-        yield DECISION
-    return draft.finish(), Result(items=tuple(items))
+    return (yield from _one_by_one(draft, partial(_reorder, draft), command.partitions))
 
 
 def _reorder(draft: ImageDraft, wanted: ReplicaOrder) -> Item:
@@ -185,11 +181,8 @@ def replicas_lost(image: ClusterImage, index: int, command: ReplicasLost) -> Ste
     if stale is not None:
         return image, stale
     draft = ImageDraft(image)
-    items = []
-    for lost in command.partitions:
-        items.append(_lose(draft, command.broker_id, lost))
-        yield DECISION
-    return draft.finish(), Result(items=tuple(items))
+    decide = partial(_lose, draft, command.broker_id)
+    return (yield from _one_by_one(draft, decide, command.partitions))
 
 
 def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
@@ -224,6 +217,16 @@ def _lose(draft: ImageDraft, broker_id: int, lost: PartitionId) -> Item:
         )
     draft.put_partition(topic, after)
     return Item(partition=after)
+
+
+def _one_by_one(
+    draft: ImageDraft, decide: Callable[[Wanted], Item], wanted: Iterable[Wanted]
+) -> Steps[Applied]:
+    items = []
+    for one in wanted:
+        items.append(decide(one))
+        yield DECISION
+    return draft.finish(), Result(items=tuple(items))
 
 
 def _find(
