@@ -49,14 +49,6 @@ def decode_lines(data: bytes) -> list[str]:
     return lines[2:]
 
 
-def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    return encode_lines(_lines(offsets.items()))
-
-
-def _lines(entries: Iterable[tuple[TopicPartition, int]]) -> list[str]:
-    return [f"{topic} {partition} {offset}" for (topic, partition), offset in entries]
-
-
 def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
     """Raises CheckpointDamaged."""
     offsets: dict[TopicPartition, int] = {}
@@ -86,5 +78,8 @@ async def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, 
     for first in range(0, len(entries), LINES_AT_ONCE):
         if first > 0:
             await asyncio.sleep(0)
-        lines += _lines(entries[first : first + LINES_AT_ONCE])
+        lines += [
+            f"{topic} {partition} {offset}"
+            for (topic, partition), offset in entries[first : first + LINES_AT_ONCE]
+        ]
     await write_file_atomically(disk, path, encode_lines(lines))

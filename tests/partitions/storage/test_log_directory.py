@@ -16,9 +16,10 @@ from logboat.partitions.storage import (
 from logboat.partitions.storage.checkpoints import (
     CheckpointDamaged,
     decode_offsets,
-    encode_offsets,
+    write_offsets,
 )
 from logboat.partitions.storage.meta_properties import MetaProperties, decode_clean_marker
+from logboat.seam import read_file
 from tests.partitions.storage.log_scene import TestClock, append, contents, raise_fatal
 from tests.seam.memory_disk import Crashed, Inode, MemoryDisk
 
@@ -339,10 +340,13 @@ def test_a_damaged_checkpoint_is_an_error(damaged: bytes) -> None:
         decode_offsets(damaged)
 
 
-def test_checkpoints_have_kafkas_text() -> None:
+async def test_checkpoints_have_kafkas_text() -> None:
     offsets = {("b", 1): 5, ("a", 10): 7, ("a", 2): 6}
-    assert encode_offsets(offsets) == b"0\n3\nb 1 5\na 10 7\na 2 6\n"
-    assert decode_offsets(encode_offsets(offsets)) == offsets
+    disk = MemoryDisk()
+    await write_offsets(disk, "/offsets", offsets)
+    written = read_file(disk, "/offsets")
+    assert written == b"0\n3\nb 1 5\na 10 7\na 2 6\n"
+    assert decode_offsets(written) == offsets
 
 
 def test_settings_come_from_topic_then_broker_then_default() -> None:
