@@ -66,13 +66,18 @@ class LoopThread:
     def iterate(self, found: AsyncIterator[T]) -> Iterator[T]:
         """Its items, one by one; leaving the loop early ends it, too."""
 
+        free = asyncio.Lock()
+        """Whoever was interrupted in a step ends it before the iterator is closed."""
+
         async def step() -> T:
-            return await anext(found)
+            async with free:
+                return await anext(found)
 
         async def end() -> None:
             close = getattr(found, "aclose", None)
             if close is not None:
-                await close()
+                async with free:
+                    await close()
 
         try:
             while True:
