@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from types import MappingProxyType
 from typing import TypeVar
 
 from ..metadata.group_configs import configs_of_group
 from ..metadata.image import ClusterImage
+from ..metadata.topic_configs import BrokerSettings
 from ..seam import Clock, OnFatal, TaskScope, frozen
 from ..wire import ErrorCode
 from .classic_group import ClassicGroup
@@ -35,6 +37,9 @@ from .writer import OnDone, PartitionWriter
 Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
 RELOAD_DELAY_S = 0.1
 """Pause before a partition whose log could not be read is read again."""
+
+NOTHING_STATIC: Mapping[str, str] = MappingProxyType({})
+"""What a node was started with is in its `GroupSettings`."""
 
 EXPIRY_GROUPS_PER_TURN = 100
 """A group with few offsets takes some microseconds to judge (RULES F1)."""
@@ -245,8 +250,10 @@ class CoordinatorCore(ABC):
         return group
 
     def _consumer_settings(self, group_id: str) -> ConsumerGroupSettings:
-        """As they are now: the group's own come with the image and may change at any time."""
-        return self._settings.consumer.of_group(configs_of_group(self._image(), group_id))
+        """As they are now: what comes with the image may change at any time."""
+        image = self._image()
+        broker = BrokerSettings.of(image, NOTHING_STATIC, self._node_id)
+        return self._settings.consumer.in_force(configs_of_group(image, group_id), broker)
 
     # --- what groups ask for -----------------------------------------------------------------
 

@@ -160,6 +160,7 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             "1000",
             "Least time between two assignments of a large consumer group.",
             check=at_least(0),
+            update=UpdateMode.CLUSTER_WIDE,
         ),
         Definition(
             "group.consumer.assignors",

@@ -87,21 +87,23 @@ def validate_group_configs(configs: Mapping[str, str], broker: BrokerSettings) -
         if definition is None:
             raise InvalidConfig(f"Unknown group config name: {name}")
         definition.validate(value)
-    if ASSIGNMENT_INTERVAL in configs:
-        _check_bounds(ASSIGNMENT_INTERVAL, configs, "assignment.interval.ms", broker)
-    if HEARTBEAT_INTERVAL in configs:
-        _check_bounds(HEARTBEAT_INTERVAL, configs, "heartbeat.interval.ms", broker)
-    if SESSION_TIMEOUT in configs:
-        _check_bounds(SESSION_TIMEOUT, configs, "session.timeout.ms", broker)
+    for name, definition in GROUP_CONFIGS.items():
+        if name in configs:
+            _check_bounds(name, definition.number(configs[name]), broker)
     interval_ms = number_of_group(HEARTBEAT_INTERVAL, configs, broker)
     if configs and number_of_group(SESSION_TIMEOUT, configs, broker) <= interval_ms:
         raise InvalidConfig(f"{SESSION_TIMEOUT} must be greater than {HEARTBEAT_INTERVAL}")
 
 
-def _check_bounds(
-    name: str, configs: Mapping[str, str], bounded: str, broker: BrokerSettings
-) -> None:
-    value = GROUP_CONFIGS[name].number(configs[name])
+def validate_defaults_of_groups(configs: Mapping[str, str], broker: BrokerSettings) -> None:
+    """Raises InvalidConfig where a broker's settings give groups a default that none may set."""
+    name = "group.consumer.assignment.interval.ms"
+    if name in configs:
+        _check_bounds(name, BROKER_CONFIGS[name].number(configs[name]), broker)
+
+
+def _check_bounds(name: str, value: int, broker: BrokerSettings) -> None:
+    bounded = name.removeprefix("group.").removeprefix("consumer.")
     least, most = f"group.consumer.min.{bounded}", f"group.consumer.max.{bounded}"
     if value < _broker_number(least, broker):
         raise InvalidConfig(f"{name} must be greater than or equal to {least}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...metadata.config_definition import ConfigSource
 from ...metadata.group_configs import (
     ASSIGNMENT_INTERVAL,
     GROUP_CONFIGS,
     HEARTBEAT_INTERVAL,
     SESSION_TIMEOUT,
 )
+from ...metadata.topic_configs import BrokerSettings, effective
 from ...seam import frozen
 
 
@@ -29,13 +31,17 @@ class ConsumerGroupSettings:
     downgrades: bool = True
     """When only classic members are left, the group becomes classic again."""
 
-    def of_group(self, own: Mapping[str, str]) -> ConsumerGroupSettings:
-        """With what one group has set for itself."""
+    def in_force(self, own: Mapping[str, str], broker: BrokerSettings) -> ConsumerGroupSettings:
+        """With what one group has set for itself, and what was set for `broker` or for all while
+        they run. What it was started with is here already."""
 
         def number(name: str, inherited: int) -> int:
-            return GROUP_CONFIGS[name].number(own[name]) if name in own else inherited
+            found = effective(GROUP_CONFIGS[name], own, ConfigSource.GROUP, broker)
+            if found.source is ConfigSource.DEFAULT:
+                return inherited
+            return GROUP_CONFIGS[name].number(found.value or "")
 
-        if not own:
+        if not own and not broker.dynamic and not broker.dynamic_default:
             return self
         return replace(
             self,

@@ -27,6 +27,7 @@ from ..group_configs import (
     GROUP_CONFIGS,
     configs_of_group,
     key_of_group,
+    validate_defaults_of_groups,
     validate_group_configs,
 )
 from ..image import ClusterImage
@@ -260,6 +261,8 @@ def _plan_broker(office: Office, wanted: Wanted) -> BrokerConfigs:
     changed = [n for n in {**before, **after} if before.get(n) != after.get(n)]
     for name in changed:
         _check_broker_setting(wanted.name, name, after)
+    defaults = {name: after[name] for name in changed if name in after}
+    validate_defaults_of_groups(defaults, office.broker_settings())
     # What topics inherit once this has become the cluster's default.
     inherited = BrokerSettings(
         dynamic=MappingProxyType({}),

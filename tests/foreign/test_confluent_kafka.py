@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 
 from logboat.testing import LocalCluster
 
@@ -180,3 +194,38 @@ def test_the_admin_client_sees_the_cluster(
     assert {len(p.isrs) for p in metadata.topics[topic].partitions.values()} == {3}
     admin.delete_topics([topic])[topic].result(TIMEOUT_S)
     assert topic not in admin.list_topics(timeout=TIMEOUT_S).topics
+
+
+@pytest.mark.processes
+def test_what_groups_inherit_is_altered_while_a_broker_runs(cluster: LocalCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    interval = "group.consumer.assignment.interval.ms"
+    broker = str(cluster.node_ids[0])
+
+    def alter(operation: AlterConfigOpType, value: str | None) -> None:
+        entry = ConfigEntry(interval, value, incremental_operation=operation)
+        wanted = ConfigResource("broker", broker, incremental_configs=[entry])
+        admin.incremental_alter_configs([wanted])[wanted].result(TIMEOUT_S)
+
+    def described() -> ConfigEntry:
+        """Altering is answered once the controller has done it; this broker hears of it then."""
+        resource = ConfigResource("broker", broker)
+        rows: dict[str, ConfigEntry] = admin.describe_configs([resource])[resource].result(
+            TIMEOUT_S
+        )
+        return rows[interval]
+
+    def becomes(value: str) -> bool:
+        deadline = time.monotonic() + TIMEOUT_S
+        while described().value != value and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return bool(described().value == value)
+
+    assert (described().value, described().is_read_only) == ("1000", False)
+    alter(AlterConfigOpType.SET, "500")
+    assert becomes("500")
+    with pytest.raises(KafkaException, match="must be less than or equal to") as refused:
+        alter(AlterConfigOpType.SET, "15001")
+    assert refused.value.args[0].code() == KafkaError.INVALID_CONFIG
+    alter(AlterConfigOpType.DELETE, None)
+    assert becomes("1000")

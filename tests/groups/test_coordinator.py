@@ -439,6 +439,27 @@ async def test_a_group_may_have_settings_of_its_own_and_they_hold_at_its_next_he
     await coordinator.stop()
 
 
+async def test_what_brokers_are_told_while_they_run_holds_for_their_groups_at_once() -> None:
+    inherited, own = "group.consumer.assignment.interval.ms", "consumer.assignment.interval.ms"
+    coordinator = coordinator_on(MemoryStore())
+    coordinator.on_leadership(0, True, 0)
+    await loaded(coordinator)
+    cluster = image(1)
+    coordinator._image = lambda: cluster
+    for configs, in_force in (
+        ({}, 0),
+        ({"": {inherited: "7"}}, 7),
+        ({"": {inherited: "7"}, "1": {inherited: "8"}, "2": {inherited: "9"}}, 8),
+        ({"1": {inherited: "8"}, key_of_group("g"): {own: "6"}}, 6),
+        ({"": {"log.retention.ms": "5"}}, 0),
+    ):
+        cluster = replace(cluster, configs=configs)
+        await beat(coordinator, "a", 0)
+        group = coordinator._held[0].state.consumer_groups["g"]
+        assert group.settings.assignment_interval_ms == in_force
+    await coordinator.stop()
+
+
 async def test_an_assignment_goes_on_between_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of hundreds of members takes several turns of the loop (RULES F1)."""
     store = MemoryStore()

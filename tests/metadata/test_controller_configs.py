@@ -190,6 +190,31 @@ def test_broker_settings_are_refused_where_kafka_refuses_them() -> None:
     run(scenario())
 
 
+def test_what_groups_inherit_from_brokers_is_kept_within_the_bounds_too() -> None:
+    interval = "group.consumer.assignment.interval.ms"
+
+    async def scenario() -> None:
+        node = await started()
+        for name, step, error in (
+            ("", (interval, SET, "15001"), ErrorCode.INVALID_CONFIG),
+            ("", (interval, SET, "-1"), ErrorCode.INVALID_CONFIG),
+            ("", (interval, SET, "15000"), ErrorCode.NONE),
+            ("2", (interval, SET, "15001"), ErrorCode.INVALID_CONFIG),
+            ("2", (interval, SET, "0"), ErrorCode.NONE),
+            ("", (interval, DELETE, None), ErrorCode.NONE),
+            (
+                "",
+                ("group.consumer.max.assignment.interval.ms", SET, "9"),
+                ErrorCode.INVALID_REQUEST,
+            ),
+        ):
+            assert await change(node, step, kind=BROKER, name=name) == error, (name, step)
+        assert dict(node.image.configs) == {"2": {interval: "0"}}
+        await node.controller.stop()
+
+    run(scenario())
+
+
 def test_settings_of_a_group_are_kept_within_the_bounds_of_brokers() -> None:
     interval, session = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
 
