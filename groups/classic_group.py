@@ -195,6 +195,25 @@ class ClassicGroup:
         self._touch(member, now_ms)
         return effects + self._rebalance(now_ms)
 
+    def on_joiner_gone(self, token: int, now_ms: int) -> list[Effect]:
+        """The connection on which a JoinGroup waits has ended.
+
+        Kafka does not look, and counts the member as one who joined: it may lead the generation
+        that begins then, which waits for it until its session ends, as the next ones do for others
+        who left meanwhile. Here who has never been in a generation is forgotten; should it come
+        back it begins anew, and has lost nothing. Any other keeps its place for a session from now
+        on: it may have lost its connection only.
+        """
+        found = (member for member in self.members.values() if member.joining == token)
+        member = next(found, None)
+        if member is None:
+            return []
+        if member.is_new and member.instance_id is None:
+            return self._remove(member, now_ms)
+        member.cut_off = True
+        self._touch(member, now_ms)
+        return []
+
     def _join_answered_again(
         self, join: Join, member: Member, *, unchanged: bool
     ) -> JoinAnswer | None:
@@ -324,20 +343,24 @@ class ClassicGroup:
                 effects.append(self._join_success(member.joining, member))
                 member.joining = None
                 member.is_new = False
-                self._touch(member, now_ms)
+                if not member.cut_off:
+                    member.touch(now_ms)
+                member.cut_off = False
+                self._expect_sign_of_life(member)
         return effects
 
     def _choose_protocol(self) -> str:
         return self._offers.chosen(next(iter(self.members.values())))
 
     def _elect_leader(self) -> bool:
-        """A leader that joined stays; otherwise the first member that joined leads."""
-        current = self.members.get(self.leader or "")
-        if current is None or current.joining is None:
-            joined = [m for m in self.members.values() if m.joining is not None]
-            if not joined:
-                return False
-            self.leader = joined[0].member_id
+        """A leader that joined stays; otherwise the first member that joined leads. One who is cut
+        off only leads where all are."""
+        joined = [m for m in self.members.values() if m.joining is not None]
+        there = [m.member_id for m in joined if not m.cut_off] or [m.member_id for m in joined]
+        if not there:
+            return False
+        if self.leader not in there:
+            self.leader = there[0]
         return True
 
     def _become_empty(self) -> list[Effect]:
@@ -513,6 +536,7 @@ class ClassicGroup:
         if member.joining is not None:
             effects.append(JoinAnswer(member.joining, error, member.member_id))
             member.joining = None
+            member.cut_off = False
         if member.syncing is not None:
             effects.append(SyncAnswer(member.syncing, error))
             member.syncing = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from ..wire import ErrorCode
@@ -63,6 +64,7 @@ class GroupCoordinator(ConsumerApis):
         token, future = self._expect_join()
         effects = group.join(self._join_of(request, version, client, token), now_ms())
         self._carry_out(found, group, effects)
+        client.when_gone(partial(self._on_joiner_gone, found, group, token))
         return _join_response(await future, version)
 
     def _make_way(self, held: Held, empty: ConsumerGroup) -> None:

@@ -325,6 +325,13 @@ class CoordinatorCore(ABC):
         else:
             self._carry_out(held, group, group.on_time(due_ms))
 
+    def _on_joiner_gone(self, held: Held, group: ClassicGroup, token: int) -> None:
+        try:
+            self._carry_out(held, group, group.on_joiner_gone(token, now_ms()))
+        except Exception as error:
+            # No task owns the end of a connection.
+            self._on_fatal(error)
+
     # --- groups of the consumer protocol -----------------------------------------------------
 
     def _append_or_reload(

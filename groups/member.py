@@ -21,14 +21,16 @@ class Member:
     """Has not yet been told of any generation; kept alive by its waiting join alone."""
     joining: int | None = None
     """Token of the JoinGroup that waits for the rebalance."""
+    cut_off: bool = False
+    """The connection of that JoinGroup has ended: nobody will hear its answer."""
     syncing: int | None = None
     """Token of the SyncGroup that waits for the leader's assignment."""
     session_deadline_ms: int = 0
 
     @property
     def waiting(self) -> bool:
-        """A waiting request proves life as well as a heartbeat does."""
-        return self.joining is not None or self.syncing is not None
+        """A waiting request proves life as well as a heartbeat does, while its client is there."""
+        return (self.joining is not None and not self.cut_off) or self.syncing is not None
 
     def touch(self, now_ms: int) -> None:
         self.session_deadline_ms = now_ms + self.session_timeout_ms

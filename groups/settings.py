@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 
 from ..seam import frozen
@@ -28,8 +29,14 @@ class GroupSettings:
     """Those of the new protocol."""
 
 
+def _never_gone(act: Callable[[], None]) -> None:
+    """A client without a connection."""
+
+
 @frozen
 class ClientContext:
     client_id: str
     host: str
     """As Kafka shows it: "/127.0.0.1"."""
+    when_gone: Callable[[Callable[[], None]], None] = _never_gone
+    """Has a function called should the connection end before its request is answered."""

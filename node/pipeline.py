@@ -105,6 +105,8 @@ class Pipeline:
         self._closed = True
         self._waiting.clear()
         for entry in self._unanswered:
+            if entry.call.on_gone is not None and not entry.ready:
+                entry.call.on_gone()
             if entry.task is not None and entry.served.ends_with_client:
                 entry.task.cancel()
         self._unanswered.clear()

@@ -24,10 +24,15 @@ class Call:
     caller: Caller
     origin: Origin | None = None
     """Set by another node for a request that must not happen twice (RULES A5)."""
+    on_gone: Callable[[], None] | None = None
 
     @property
     def version(self) -> int:
         return self.header.api_version
+
+    def when_gone(self, act: Callable[[], None]) -> None:
+        """`act` is called should the connection end before this request is answered."""
+        self.on_gone = act
 
     @property
     def client_id(self) -> str:

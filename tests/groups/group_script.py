@@ -69,6 +69,10 @@ class Script:
         self.take(self.group.sync(sync, self.now_ms))
         return self.tokens
 
+    def gone(self, token: int) -> None:
+        """The connection of a join ends."""
+        self.take(self.group.on_joiner_gone(token, self.now_ms))
+
     def persisted(self, error: ErrorCode = ErrorCode.NONE) -> None:
         self.take(self.group.on_persisted(self.persists.pop(), error, self.now_ms))
 

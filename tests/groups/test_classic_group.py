@@ -233,6 +233,74 @@ def test_a_full_group_refuses_more() -> None:
     assert script.joined(script.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+def test_a_newcomer_whose_connection_ends_while_its_join_waits_is_forgotten() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    newcomer = script.join()
+    rejoins = [script.join(first)]
+    script.gone(newcomer)
+    rejoins.append(script.join(second))
+    assert [script.joined(token).generation_id for token in rejoins] == [3, 3]
+    assert list(script.group.members) == [first, second]
+    again = script.joined(script.join(script.joined(newcomer).member_id))
+    assert again.error is ErrorCode.UNKNOWN_MEMBER_ID, "and begins anew"
+
+
+def test_a_new_static_member_keeps_its_place_when_its_connection_ends() -> None:
+    script = Script()
+    first, _ = script.stable_pair()
+    script.gone(script.join(instance_id="i1"))
+    script.join(first)
+    assert len(script.group.members) == 3
+
+
+def test_who_is_cut_off_while_its_join_waits_has_a_session_to_come_back() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    newcomer = script.join()
+    script.gone(script.join(second))
+    script.wait(9_000)
+    script.group.heartbeat(first, None, 2, script.now_ms)
+    back = script.join(second)
+    script.wait(9_000)
+    assert second in script.group.members, "a join that waits is a sign of life again"
+    first_join = script.join(first)
+    joined = [script.joined(token) for token in (first_join, back, newcomer)]
+    assert {answer.generation_id for answer in joined} == {3}
+
+
+def test_the_session_of_who_is_cut_off_goes_on_in_the_next_generation() -> None:
+    """Otherwise each generation would wait anew for members that left in the one before."""
+    script = Script()
+    first, second = script.stable_pair()
+    script.join()
+    script.gone(script.join(second))
+    script.wait(9_000)
+    joined = script.joined(script.join(first))
+    assert second in [m.member_id for m in joined.members]
+    script.wait(1_000)
+    assert second not in script.group.members
+
+
+def test_who_is_cut_off_leads_only_where_all_are() -> None:
+    script = Script()
+    first, second = script.stable_pair()
+    newcomer = script.join()
+    cut_off = script.join(first)
+    script.gone(cut_off)
+    token = script.join(second)
+    assert script.joined(token).leader == second
+    assert script.joined(newcomer).leader == second
+
+    script = Script()
+    first, second = script.stable_pair()
+    script.join(first, protocols=(("range", b"other"),))
+    script.gone(script.tokens)
+    script.take(script.group.leave(second, None, script.now_ms)[1])
+    assert script.group.state is GroupState.COMPLETING_REBALANCE
+    assert script.group.leader == first
+
+
 def test_a_dying_group_answers_everybody() -> None:
     script = Script()
     first, _ = script.stable_pair()
@@ -292,7 +360,7 @@ def member_offering(names: list[str]) -> Member:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["join", "rejoin", "sync", "beat", "leave", "wait", "persist"]),
+            st.sampled_from(["join", "rejoin", "sync", "beat", "leave", "gone", "wait", "persist"]),
             st.integers(0, 3),
         ),
         max_size=40,
@@ -315,6 +383,8 @@ def test_nothing_is_answered_twice_and_generations_only_grow(steps: list[tuple[s
             script.group.heartbeat(member, None, generation, script.now_ms)
         elif action == "leave":
             script.take(script.group.leave(member, None, script.now_ms)[1])
+        elif action == "gone":
+            script.gone(script.tokens - choice)
         elif action == "wait":
             script.wait(choice * 4_000)
         elif script.persists:

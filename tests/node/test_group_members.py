@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from logboat.wire import ErrorCode, RequestHeader
+from logboat.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from logboat.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from logboat.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from logboat.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -91,3 +93,30 @@ async def test_a_member_leaves_although_its_join_still_waits_for_the_others(
         assert [member.error_code for member in left.members] == [ErrorCode.NONE]
         joined = await first.ask(joins(stays), 5, JoinGroupResponse)
         assert [member.member_id for member in joined.members] == [stays]
+
+
+async def test_a_newcomer_whose_connection_ends_while_its_join_waits_is_no_member_any_more(
+    tmp_path: Path,
+) -> None:
+    settings = {"group.initial.rebalance.delay.ms": "0"}
+    async with (
+        running_node(tmp_path / "data", **settings) as node,
+        await WireClient.connect(port(node)) as first,
+    ):
+        stays = await lone_member(first)
+        async with await WireClient.connect(port(node)) as second:
+            goes = await member_id_for(second)
+            second.send(joins(goes), 5)
+            while await members(first) != [stays, goes]:
+                pass
+        async with asyncio.timeout(30):
+            while await members(first) != [stays]:
+                pass
+        joined = await first.ask(joins(stays), 5, JoinGroupResponse)
+        assert [member.member_id for member in joined.members] == [stays]
+
+
+async def members(client: WireClient) -> list[str]:
+    request = DescribeGroupsRequest(groups=["g"])
+    described = await client.ask(request, 5, DescribeGroupsResponse)
+    return [member.member_id for member in described.groups[0].members]

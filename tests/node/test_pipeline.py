@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from hypothesis import given, settings
@@ -31,6 +31,7 @@ class FakeDispatcher:
         self.gates: dict[int, asyncio.Future[None]] = {}
         self.unanswered_at_start: dict[int, list[int]] = {}
         self.answered: list[int] = []
+        self.on_start: dict[int, Callable[[Call], None]] = {}
 
     def decode(self, frame: memoryview, caller: Caller) -> tuple[Served, Call, Message | None]:
         number = frame[0]
@@ -43,6 +44,7 @@ class FakeDispatcher:
         self.unanswered_at_start[number] = [n for n in self.started if n not in self.answered]
         self.started.append(number)
         self.gates[number] = asyncio.get_running_loop().create_future()
+        self.on_start.get(number, lambda _: None)(call)
         return self._finish(number)
 
     async def _finish(self, number: int) -> HeartbeatResponse:
@@ -138,6 +140,8 @@ async def test_a_held_pipeline_starts_nothing_until_it_is_released() -> None:
 
 async def test_after_the_client_is_gone_fetches_end_and_the_rest_runs_on_unanswered() -> None:
     dispatcher = FakeDispatcher([ApiKey.PRODUCE, ApiKey.FETCH])
+    told: list[int] = []
+    dispatcher.on_start[0] = lambda call: call.when_gone(lambda: told.append(0))
     tasks = TaskScope(fail)
     pipeline = Pipeline(
         cast(Dispatcher, dispatcher),
@@ -154,6 +158,7 @@ async def test_after_the_client_is_gone_fetches_end_and_the_rest_runs_on_unanswe
     await asyncio.sleep(0)
     pipeline.abandon()
     await asyncio.sleep(0)
+    assert told == [0], "the one that asked for it"
     assert dispatcher.gates[1].cancelled()
     assert not dispatcher.gates[0].done()
     dispatcher.gates[0].set_result(None)
