@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from ..wire import ErrorCode
@@ -66,7 +67,7 @@ class ConsumerApis(OffsetApis):
             check_heartbeat(request, self._settings.consumer.assignors)
             if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
                 return await self._leave_consumer_group(request)
-            return await self._beat(request, client)
+            return await self._beat(request, self._beat_of(request, client))
         except Refused as refused:
             if refused.error not in ASK_AGAIN:
                 log.info(
@@ -77,9 +78,8 @@ class ConsumerApis(OffsetApis):
             )
 
     async def _beat(
-        self, request: ConsumerGroupHeartbeatRequest, client: ClientContext
+        self, request: ConsumerGroupHeartbeatRequest, beat: Beat
     ) -> ConsumerGroupHeartbeatResponse:
-        beat = self._beat_of(request, client)
         held, seen = await self._seen(request.group_id, beat.regex)
         group, classic = self._group_that_beats(held, request)
         group.settings = self._consumer_settings(group.group_id)
@@ -100,6 +100,9 @@ class ConsumerApis(OffsetApis):
         self._arm_timer(held, group)
         if error is not ErrorCode.NONE:
             return ConsumerGroupHeartbeatResponse(error_code=error)
+        if group.has_no_assignment_yet:
+            await self._first_assignment(held, group)
+            return await self._beat(request, beat)
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
@@ -126,6 +129,15 @@ class ConsumerApis(OffsetApis):
                 self._append_or_reload(held, records)
         if held.assigning.get(group_id) is group:
             del held.assigning[group_id]
+
+    async def _first_assignment(self, held: Held, group: ConsumerGroup) -> None:
+        """Until it is in force, or the group is no longer the one that this node coordinates. Who
+        waits for it has joined already and then beats again: it is another turn of the loop, and
+        the first answer that tells an epoch."""
+        while group.is_assigning and group.has_no_assignment_yet:
+            if held.state.consumer_groups.get(group.group_id) is not group:
+                return
+            await asyncio.sleep(0)
 
     def _beat_of(self, request: ConsumerGroupHeartbeatRequest, client: ClientContext) -> Beat:
         owned = None
@@ -269,6 +281,11 @@ class ConsumerApis(OffsetApis):
         error = await self._settle(held, written)
         if error is not ErrorCode.NONE:
             return JoinAnswer(join.token, error, member.member_id)
+        if group.has_no_assignment_yet:
+            await self._first_assignment(held, group)
+            return await self._join_consumer_group(
+                group_id, replace(join, member_id=member.member_id)
+            )
         return JoinAnswer(
             join.token,
             ErrorCode.NONE,

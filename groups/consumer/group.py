@@ -365,11 +365,13 @@ class ConsumerGroup:
             seen,
             ASSIGNORS[self.assignor],
         )
-        records = self.assign_on(now_ms=now_ms, wall_ms=wall_ms)
-        while self.is_assigning and self.assignment_epoch == JOINING_EPOCH:
-            # Nobody is in a group without having left that epoch.
-            records = self.assign_on(now_ms=now_ms, wall_ms=wall_ms)
-        return records
+        return self.assign_on(now_ms=now_ms, wall_ms=wall_ms)
+
+    @property
+    def has_no_assignment_yet(self) -> bool:
+        """Nobody is in a group without having left that epoch: who joins must not be answered
+        before `assign_on` has come to an end."""
+        return self.assignment_epoch == JOINING_EPOCH
 
     @property
     def is_assigning(self) -> bool:

@@ -460,6 +460,47 @@ async def test_what_brokers_are_told_while_they_run_holds_for_their_groups_at_on
     await coordinator.stop()
 
 
+async def test_the_first_answer_tells_an_epoch_though_the_assignment_takes_many_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With epoch 0 it would tell the member to join (KIP-848)."""
+    monkeypatch.setattr(slices, "UNITS_PER_SLICE", 1)
+    store = MemoryStore()
+    coordinator = await leading(store)
+    answers = [asyncio.create_task(beat(coordinator, name, 0)) for name in ("a", "b", "c")]
+    group = None
+    while group is None or group.has_no_assignment_yet:
+        await asyncio.sleep(0)
+        assert not any(answer.done() for answer in answers)
+        group = coordinator._held[0].state.consumer_groups.get("g")
+    for answer in answers:
+        assert (await answer).error_code == ErrorCode.NONE
+        assert (await answer).member_epoch > 0
+    successor = await leading(store, epoch=1)
+    members = successor._held[0].state.consumer_groups["g"].members
+    assert {name: member.epoch for name, member in members.items()} == {
+        name: member.epoch for name, member in group.members.items()
+    }
+    await coordinator.stop()
+    await successor.stop()
+
+
+async def test_who_waits_for_the_first_assignment_is_told_when_its_coordinator_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slices, "UNITS_PER_SLICE", 1)
+    coordinator = await leading(MemoryStore())
+    answer = asyncio.create_task(beat(coordinator, "a", 0))
+    await asyncio.sleep(0)
+    assert coordinator._held[0].state.consumer_groups["g"].has_no_assignment_yet
+    coordinator.on_leadership(0, False, 1)
+    assert (await answer).error_code in (
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    )
+    await coordinator.stop()
+
+
 async def test_an_assignment_goes_on_between_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of hundreds of members takes several turns of the loop (RULES F1)."""
     store = MemoryStore()

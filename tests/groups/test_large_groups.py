@@ -244,12 +244,21 @@ def test_a_static_members_successor_gets_what_the_assignment_under_way_gives_its
 
 
 @pytest.mark.usefixtures("smallest_slices")
-def test_the_first_member_is_assigned_at_once_however_much_there_is() -> None:
-    """An answer with epoch 0 would tell it to join again."""
-    coordinator, a = Coordinator(seen(t=100), SETTINGS), Client("a")
+def test_the_first_assignment_takes_several_turns_too_and_its_member_beats_again_then() -> None:
+    """An answer with epoch 0 would tell it to join again: it has none before."""
+    coordinator, work = Coordinator(seen(t=5 * MEMBERS), SETTINGS), Work()
+    group, a = coordinator.group, Client("a")
     coordinator.assigns_by_itself = False
+    turns = 0
+    work.of(partial(group.heartbeat, a.beat(), coordinator.view, now_ms=0, wall_ms=0))
+    while group.is_assigning:
+        assert group.has_no_assignment_yet
+        work.of(coordinator.assign_on)
+        turns += 1
+    assert turns > 5
+    assert work.longest < CALLS_PER_TURN
     coordinator.beat(a)
-    assert (a.epoch, len(owned(a))) == (1, 100)
+    assert (a.epoch, len(owned(a))) == (1, 5 * MEMBERS)
 
 
 def test_the_next_deadline_is_known_though_hundreds_are_put_off_again_and_again() -> None:
