@@ -57,6 +57,10 @@ BIG_SESSION_MS = 10_000
 
 LOOK_S = 0.005
 
+IDLE_LASTS = 5
+"""One round of it, with three clusters made and left alone, takes a minute: as many of the other
+rounds."""
+
 COMMITTERS = 128
 """Connections, each with one commit in flight."""
 
@@ -343,6 +347,7 @@ def idle(rounds: int) -> list[Figure]:
     for _ in range(rounds):
         for count, figure in figures.items():
             figure.values.append(idle_cpu(count))
+            print(f"{figure.name}: {figure.values[-1]:.2f} {figure.unit}", file=sys.stderr)
     return list(figures.values())
 
 
@@ -358,7 +363,8 @@ def sections(arguments: argparse.Namespace) -> Iterator[tuple[str, str, list[Fig
         times = f"session timeout {BIG_SESSION_MS / 1000:g} s, heartbeats every {BIG_INTERVAL_S} s"
         yield "A group of 500 members", times, asyncio.run(big_group(arguments.seconds))
     if "idle" in wanted:
-        yield "Idle offsets partitions", f"{IDLE_S:g} s each", idle(arguments.rounds // 2)
+        rounds = max(1, arguments.rounds // IDLE_LASTS)
+        yield "Idle offsets partitions", f"{IDLE_S:g} s each", idle(rounds)
 
 
 def main() -> int:
