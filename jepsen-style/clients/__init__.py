@@ -5,8 +5,9 @@ last versions before the flexible ones, which is little to write and what old cl
 only what the consumer protocol of groups needs is flexible.
 `connection` frames requests, `requests` and `batches` know the bytes, `cluster` finds leaders and
 tells *did not happen* from *may have happened*, `producer` and `consumer` do the work and write the
-history; `group_member` shares partitions with others by the classic protocol, `consumer_member` by
-the consumer protocol, and `ownership` is what either does with its own; `churn` makes and deletes
+history, `pipelined_producer` does it with several batches in flight (`sequences`, `pipeline`);
+`group_member` shares partitions with others by the classic protocol, `consumer_member` by the
+consumer protocol, and `ownership` is what either does with its own; `churn` makes and deletes
 topics, `trimmer` deletes records; `replica_reader` looks at what nobody else has read.
 """
 
@@ -17,9 +18,11 @@ from .consumer_member import ConsumerMember
 from .coordinated import Coordinated, Group, Member
 from .group_member import GroupMember
 from .journal import NEMESIS, OBSERVER, Journal, Witness
+from .pipelined_producer import PipelinedProducer
 from .producer import Producer
 from .replica_reader import read_replicas
 from .requests import TopicPartition
+from .sequences import Resend
 from .trimmer import Trimmer
 
 __all__ = [
@@ -34,7 +37,9 @@ __all__ = [
     "GroupMember",
     "Journal",
     "Member",
+    "PipelinedProducer",
     "Producer",
+    "Resend",
     "TopicPartition",
     "Trimmer",
     "Witness",

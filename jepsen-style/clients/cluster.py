@@ -39,6 +39,9 @@ class ClusterClient:
     def node_ids(self) -> list[int]:
         return list(self._addresses)
 
+    def address(self, node_id: int) -> tuple[str, int]:
+        return self._addresses[node_id]
+
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()

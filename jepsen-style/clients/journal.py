@@ -38,6 +38,11 @@ class Witness(Protocol):
         """Whether its log may end before what was consumed: a loss outside the guarantee."""
         ...
 
+    def leads_in(self, partition: TopicPartition, node_id: int) -> int | None:
+        """The leader epoch in which this node leads it for certain, and must know all that was
+        acknowledged; None: it does not, or nobody can tell."""
+        ...
+
     def violation(self, text: str) -> None:
         """A client saw what may never be."""
         ...

@@ -13,25 +13,11 @@ from .batches import encode_batch
 from .cluster import ASK_S, RETRY_S, ClusterClient, NoAnswer, NotAsked
 from .journal import Journal
 from .requests import Api, TopicPartition, error_name
+from .sequences import SENT_AGAIN
 
 ACKS_ALL = -1
 GIVE_UP_S = 12.0
 """An idempotent producer sends a batch again for this long; then its outcome stays unknown."""
-
-SENT_AGAIN = frozenset(
-    {
-        "CORRUPT_MESSAGE",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-        "LEADER_NOT_AVAILABLE",
-        "NOT_LEADER_OR_FOLLOWER",
-        "REQUEST_TIMED_OUT",
-        "NOT_ENOUGH_REPLICAS",
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        "KAFKA_STORAGE_ERROR",
-        "UNKNOWN_SERVER_ERROR",
-    }
-)
-"""What an idempotent producer answers with the same batch, whose sequence keeps it single."""
 
 NOT_ASKED = "not asked"
 
@@ -41,6 +27,11 @@ VALUE_ENDS = b" "
 def name_of(value: bytes) -> str:
     """What the history calls a record with this value; the rest is padding."""
     return value.partition(VALUE_ENDS)[0].decode()
+
+
+def padded(name: str, size: int) -> bytes:
+    """A value that the history calls so."""
+    return name.encode() + VALUE_ENDS + b"." * (size - len(name))
 
 
 class Producer:
@@ -134,9 +125,7 @@ class Producer:
             self._sequences.clear()
 
     def _batch(self, partition: TopicPartition, names: Sequence[str]) -> bytes:
-        values = [
-            name.encode() + VALUE_ENDS + b"." * (self._record_bytes - len(name)) for name in names
-        ]
+        values = [padded(name, self._record_bytes) for name in names]
         if self._producer is None:
             return encode_batch(values, timestamp_ms=self._wall_ms())
         producer_id, producer_epoch = self._producer

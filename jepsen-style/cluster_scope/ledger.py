@@ -209,6 +209,12 @@ class Ledger:
     def may_end_before(self, partition: TopicPartition) -> bool:
         return partition.key in self.given_up
 
+    def leads_in(self, partition: TopicPartition, node_id: int) -> int | None:
+        image = self._partitions.get(partition.key)
+        if image is None or image.leader != node_id or partition.key in self.given_up:
+            return None
+        return image.leader_epoch
+
     def _commit(self, key: Key, offset: int, value: bytes, how: str) -> None:
         committed = self._committed.setdefault(key, {})
         before = committed.get(offset)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ...metadata.image import NO_LEADER, PartitionImage
 from ..clients import NEMESIS, OBSERVER, Journal
+from ..clients.batches import NO_PRODUCER, Batch
 from ..schedule import Fault
 from .disks import Key
 
@@ -40,3 +41,19 @@ def observe_fault(journal: Journal, fault: Fault, role: str, nodes: Sequence[int
 def observe_heal(journal: Journal, fault: Fault, role: str, nodes: Sequence[int]) -> None:
     seen = {"kind": fault.kind, "role": role, "node": nodes[0], "nodes": list(nodes)}
     journal.observe(NEMESIS, "heal", seen)
+
+
+def observe_batches(journal: Journal, key: Key, log_start: int, batches: Sequence[Batch]) -> None:
+    """What idempotent producers have in a partition in the end."""
+    seen = [
+        [
+            batch.base_offset,
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.last_offset - batch.base_offset + 1,
+        ]
+        for batch in batches
+        if batch.producer_id != NO_PRODUCER
+    ]
+    journal.observe(OBSERVER, "batches", {"key": key, "log_start": log_start, "batches": seen})

@@ -22,7 +22,7 @@ from .disks import Key, NodeDisk
 from .inject import Injector
 from .judging import judge_history, replica_divergence
 from .ledger import Ledger
-from .observing import observe_partition
+from .observing import observe_batches, observe_partition
 from .stage import Stage
 from .supervisor import Supervisor
 from .watched import Watch
@@ -196,9 +196,20 @@ class _Run:
         self._await(lambda: not self._ledger.left_over(), "deleted partitions stay on disks")
         self._workload.read_everything(self._ends())
         self._await(self._workload.everything_read, "not everything can be read")
+        self._observe_batches()
         self._ledger.check_everything()
         for divergence in replica_divergence(self._ledger, self._ends()):
             self._ledger.violation(divergence)
+
+    def _observe_batches(self) -> None:
+        """Where no loss is excused, idempotent producers leave neither hole nor repeat."""
+        kept = [partition.key for partition in self._workload.kept_partitions()]
+        for key, partition in self._ledger.partitions():
+            if key in kept and key not in self._ledger.given_up:
+                start = self._ledger.start(key)
+                batches = self._ledger.disks[partition.leader].batches(key)
+                left = [batch for batch in batches if batch.base_offset >= start]
+                observe_batches(self._journal, key, start, left)
 
     def _await(self, condition: Callable[[], bool], text: str, within_s: float = 0.0) -> None:
         end = self._world.now + (within_s or self._schedule.settle_ms / 1000)

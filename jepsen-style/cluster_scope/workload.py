@@ -13,7 +13,9 @@ from ..clients import (
     ClusterClient,
     Consumer,
     Journal,
+    PipelinedProducer,
     Producer,
+    Resend,
     TopicPartition,
     Trimmer,
     read_replicas,
@@ -52,7 +54,7 @@ class Workload:
         self._schedule = schedule
         self._cluster = cluster
         self._journal = journal
-        self._producers: list[Producer] = []
+        self._producers: list[Producer | PipelinedProducer] = []
         self._consumers: list[Consumer] = []
         self._producing: list[asyncio.Task[None]] = []
         self.churned: list[ChurnedTopic] = []
@@ -90,6 +92,10 @@ class Workload:
             if topic.name in topics
             for number in range(topic.partitions)
         ]
+
+    def kept_partitions(self) -> list[TopicPartition]:
+        """Of all topics that live as long as the run, but for those of the cluster itself."""
+        return self._partitions(*(topic.name for topic in self._schedule.topics))
 
     def create_topics(self, *, within_s: float) -> asyncio.Task[None]:
         """And write down what is promised of each."""
@@ -132,22 +138,45 @@ class Workload:
 
     def _start_producer(self, name: str, chosen: Producers) -> None:
         async def produce(client: ClusterClient) -> None:
-            producer = Producer(
-                name,
-                client,
-                self._journal,
-                self._partitions(chosen.topic),
-                idempotent=chosen.idempotent,
-                batch_records=chosen.batch_records,
-                record_bytes=chosen.record_bytes,
-                interval_s=chosen.interval_ms / 1000,
-                wall_ms=self._cluster.client_host.clock.now_ms,
-                dice=stream(self._schedule.seed, f"producer:{name}"),
-            )
+            producer = self._producer(name, chosen, client)
             self._producers.append(producer)
             await producer.run()
 
         self._producing.append(self._spawn(produce))
+
+    def _producer(
+        self, name: str, chosen: Producers, client: ClusterClient
+    ) -> Producer | PipelinedProducer:
+        partitions = self._partitions(chosen.topic)
+        wall_ms = self._cluster.client_host.clock.now_ms
+        dice = stream(self._schedule.seed, f"producer:{name}")
+        if chosen.in_flight == 1:
+            return Producer(
+                name,
+                client,
+                self._journal,
+                partitions,
+                idempotent=chosen.idempotent,
+                batch_records=chosen.batch_records,
+                record_bytes=chosen.record_bytes,
+                interval_s=chosen.interval_ms / 1000,
+                wall_ms=wall_ms,
+                dice=dice,
+            )
+        return PipelinedProducer(
+            name,
+            client,
+            self._journal,
+            partitions,
+            in_flight=chosen.in_flight,
+            resend=Resend(chosen.resend),
+            patience_s=chosen.patience_ms / 1000,
+            batch_records=chosen.batch_records,
+            record_bytes=chosen.record_bytes,
+            interval_s=chosen.interval_ms / 1000,
+            wall_ms=wall_ms,
+            dice=dice,
+        )
 
     def _start_consumer(self, chosen: Consumers) -> None:
         async def consume(client: ClusterClient) -> None:
@@ -249,7 +278,7 @@ class Workload:
         self._ends = ends
 
         async def read(client: ClusterClient) -> None:
-            partitions = self._partitions(*(topic.name for topic in self._schedule.topics))
+            partitions = self.kept_partitions()
             self._reader = Consumer(client, self._journal, partitions, max_wait_s=0.05)
             while not self.everything_read():
                 await self._reader.poll()

@@ -478,6 +478,8 @@ OBSERVATIONS = mutants(
     ("incarnations are one", 'seen.get("incarnation"))', "0)"),
     ("sequence-gap", "if first != wanted:", "if first < wanted:"),
     ("sequence-duplicate", "if first != wanted:", "if first > wanted:"),
+    ("sequence-gap: a whole log begins anywhere", 'seen.get("log_start") == 0', "False"),
+    ("producer-epoch-went-back", "if epoch < epochs.get(producer, epoch):", "if False:"),
     ("replica-divergence", "elif part != reference[1]:", "elif False:"),
     (
         "replicas are compared above the watermark",

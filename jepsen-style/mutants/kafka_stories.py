@@ -417,6 +417,22 @@ def sequences(story: Story, bad: bool) -> None:
     story.see("batches", key="x", batches=[[0, 9, 0, 0, 2], [2, 9, 0, second, 1]])
 
 
+def first_sequence(story: Story, bad: bool) -> None:
+    """A log of which nothing was deleted begins with each producer's sequence 0."""
+    clean(story, False)
+    first = 2 if bad else 0
+    story.see("batches", key="x", log_start=0, batches=[[0, 9, 0, first, 2]])
+    story.see("batches", key="y", log_start=4, batches=[[4, 9, 0, 2, 2]])
+
+
+def producer_epochs(story: Story, bad: bool) -> None:
+    """A producer bumps its epoch, and another one with a larger epoch stands in between."""
+    clean(story, False)
+    last = [4, 9, 0, 2, 2] if bad else [4, 9, 1, 2, 2]
+    batches = [[0, 9, 0, 0, 2], [2, 9, 1, 0, 2], [3, 8, 5, 0, 1], last]
+    story.see("batches", key="x", batches=batches)
+
+
 def replicas(story: Story, bad: bool) -> None:
     clean(story, False)
     batches = [[0, 1, "a"], [2, 1, "b"], [4, 1, "c"]]
@@ -802,6 +818,8 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         stale_isr,
         high_watermark,
         sequences,
+        first_sequence,
+        producer_epochs,
         replicas,
         epoch_records,
         lost_at_rest,

@@ -102,6 +102,10 @@ class _Promises:
         """Nothing here is outside the guarantee (`strikes.refuse_unknown`)."""
         return False
 
+    def leads_in(self, partition: TopicPartition, node_id: int) -> int | None:
+        """Who leads is asked for now and then only."""
+        return None
+
     def violation(self, text: str) -> None:
         self.violations.append(text)
 

@@ -23,6 +23,7 @@ from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, draw_options
 from .quests import COORDINATOR, has_group, quests
 from .schedule import (
     PROTOCOLS,
+    RESENDS,
     Churn,
     Consumers,
     Fault,
@@ -54,6 +55,7 @@ WELL_AGAIN_MS = 2_500
 def generate(seed: int, *, nodes: int = 3) -> Schedule:
     """The schedule of `seed`. Needs three nodes or more."""
     drawn = _with_trims(_without_group(seed, nodes), stream(seed, "trims"))
+    drawn = _with_pipelines(drawn, stream(seed, "pipelines"))
     return _with_group(drawn, stream(seed, "groups")) if has_group(seed) else drawn
 
 
@@ -64,6 +66,25 @@ def _with_trims(schedule: Schedule, dice: Random) -> Schedule:
     interval_ms = dice.choice((300, 1_000))
     trims = Trims(TOPIC, keep_records=dice.choice((20, 60)), interval_ms=interval_ms)
     return replace(schedule, trims=(trims,))
+
+
+def _with_pipelines(schedule: Schedule, dice: Random) -> Schedule:
+    """In half of the seeds idempotent producers have several batches in flight."""
+    if dice.random() < 0.5:
+        return schedule
+    producers = tuple(
+        replace(
+            producers,
+            batch_records=dice.choice((1, 2)),
+            in_flight=dice.choice((2, 5, 5)),
+            resend=dice.choice(RESENDS),
+            patience_ms=dice.choice((400, 800, 2_000)),
+        )
+        if producers.idempotent
+        else producers
+        for producers in schedule.producers
+    )
+    return replace(schedule, producers=producers)
 
 
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:

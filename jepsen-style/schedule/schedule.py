@@ -16,6 +16,11 @@ FORMAT = 1
 CLASSIC, CONSUMER = PROTOCOLS = ("classic", "consumer")
 """By which the members of a group talk to its coordinator."""
 
+RESEND_FIRST, RESEND_ALL = RESENDS = ("first", "all")
+"""The first batch alone, at once; or all, when nothing is under way (`clients.sequences`)."""
+MOST_IN_FLIGHT = 5
+"""A broker knows no more of a producer's last batches (KIP-98)."""
+
 OFFSETS_TOPIC = "__consumer_offsets"
 """Where groups keep what they know; the nodes make it when the first group asks."""
 OFFSETS_REPLICAS = 3
@@ -46,6 +51,12 @@ class Producers:
     record_bytes: int = 100
     interval_ms: int = 100
     """Pause after each batch, on the average."""
+    in_flight: int = 1
+    """Batches on their way to each partition; more than one from idempotent producers only."""
+    resend: str = RESEND_ALL
+    """What those send again when an answer fails."""
+    patience_ms: int = 2_000
+    """How long those wait for an answer before they drop the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +240,11 @@ class Schedule:
         for topic in named:
             if topic not in partitions:
                 raise ScheduleError(f"clients of a topic {topic!r} that is not made")
+        for producers in self.producers:
+            if not 1 <= producers.in_flight <= (MOST_IN_FLIGHT if producers.idempotent else 1):
+                raise ScheduleError(f"{producers.in_flight} batches cannot be in flight here")
+            if producers.resend not in RESENDS:
+                raise ScheduleError(f"there is no way {producers.resend!r} to send again")
         groups = [group.name for group in self.groups]
         for group in self.groups:
             if group.protocol not in PROTOCOLS:

@@ -71,6 +71,8 @@ def test_the_smoke_set_meets_what_a_schedule_can_have() -> None:
     protocols = {group.protocol for schedule in schedules for group in schedule.groups}
     assert protocols == set(PROTOCOLS)
     assert any(schedule.churn for schedule in schedules)
+    producers = [chosen for schedule in schedules for chosen in schedule.producers]
+    assert {chosen.in_flight for chosen in producers if chosen.idempotent} >= {1, 5}
     assert any(len(schedule.topics) > 1 for schedule in schedules)
     assert any(schedule.topics[0].partitions == 6 for schedule in schedules)
     assert any(KINDS[kind].damages for kind in kinds)

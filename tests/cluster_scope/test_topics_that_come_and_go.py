@@ -37,6 +37,9 @@ class Violations:
     def may_end_before(self, partition: TopicPartition) -> bool:
         return False
 
+    def leads_in(self, partition: TopicPartition, node_id: int) -> int | None:
+        return None
+
     def violation(self, text: str) -> None:
         self.told.append(text)
 

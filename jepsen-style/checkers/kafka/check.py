@@ -24,6 +24,7 @@ LEVELS: Mapping[str, frozenset[str]] = {
             "G1a",
             "phantom",
             "precommitted-read",
+            "producer-epoch-went-back",
             "replica-divergence",
             "sequence-duplicate",
             "sequence-gap",

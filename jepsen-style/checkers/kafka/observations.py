@@ -9,7 +9,7 @@ as `value`:
 | `leader` | key, epoch, leader (from the quorum's log, in its order) |
 | `isr` | key, epoch, isr, elr?, partition_epoch?, proposed? (see `ledger`) |
 | `high-watermark` | key, node, incarnation, high_watermark |
-| `batches` | key, batches: [[base offset, producer id, producer epoch, first sequence, count]] |
+| `batches` | key, log_start?, batches: [[base offset, producer id, epoch, first sequence, count]] |
 | `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
 | `delete-records` | key, before (a client is about to ask for it) |
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
@@ -84,15 +84,26 @@ def high_watermarks(history: History) -> Iterator[Anomaly]:
 
 def producer_sequences(history: History) -> Iterator[Anomaly]:
     """`sequence-gap` and `sequence-duplicate`: an idempotent producer's batches in a key's log
-    follow each other without hole or repeat, from zero in each producer epoch.
+    follow each other without hole or repeat, from zero in each producer epoch, which never goes
+    back (`producer-epoch-went-back`).
     """
     for _, seen in observed(history, "batches"):
         following: dict[tuple[int, int], int] = {}
+        epochs: dict[int, int] = {}
+        # Retention may have removed the first batches: then the first one seen begins anywhere.
+        is_whole = seen.get("log_start") == 0
         for base, producer, epoch, first, count in sorted(seen["batches"]):
             if first == NO_SEQUENCE:
                 continue
-            # Retention may have removed the first batches: the first one seen begins anywhere.
-            wanted = following.get((producer, epoch), first)
+            if epoch < epochs.get(producer, epoch):
+                yield Anomaly(
+                    "producer-epoch-went-back",
+                    f"producer {producer} at offset {base} of {seen['key']!r}: epoch {epoch} "
+                    f"behind epoch {epochs[producer]}",
+                    details={"key": seen["key"], "offset": base},
+                )
+            epochs[producer] = epoch
+            wanted = following.get((producer, epoch), 0 if is_whole else first)
             if first != wanted:
                 kind = "sequence-duplicate" if first < wanted else "sequence-gap"
                 yield Anomaly(
