@@ -4,7 +4,8 @@
     OFFLINE  -> FOLLOWER  the image names another leader, or none
     FOLLOWER <-> LEADER   the image says so, in a larger leader epoch
     LEADER   -> LEADER    in a larger leader epoch: everything the old one promised is unknown
-    any      -> OFFLINE   the log is damaged and somebody counts on this replica (RULES C1)
+    any      -> OFFLINE   the log is damaged and somebody counts on this replica (RULES C1), or it
+                          is half cut; this object is then given up for one with the log reopened
 
 A change of role happens between two turns of the loop, with one exception: while the log is being
 cut (`truncate`), images wait and the newest is taken up when the cut is done.
@@ -54,7 +55,9 @@ class Surroundings:
     on_role: Callable[[Partition], None]
     """The role or leader epoch has changed."""
     mend: Callable[[Partition], None]
-    """Have `mend_to_lead` run soon."""
+    """Have `mend_to_lead` run soon, until it is done."""
+    open_again: Callable[[Partition], None]
+    """The log is half cut: have it closed and opened again, for as long as that takes."""
     on_damaged: Callable[[Partition], None]
     """This replica lacks what it once held: tell the controller, or live without, if no other
     replica ever had it."""
@@ -168,7 +171,7 @@ class Partition:
 
     def refusal(self) -> ErrorCode:
         """Why this replica does not serve what only a leader may."""
-        if self.role is Role.OFFLINE and self.log.damage is not None:
+        if self.role is Role.OFFLINE and (self.log.damage or self.log.half_cut) is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -184,9 +187,11 @@ class Partition:
         if self._wanted is None:
             return
         topic, image, brokers = self._wanted
-        if self.log.damage is not None and self._counted_on(image):
+        if self.log.half_cut is not None:
             self._go_offline(image)
-            if self._given_up and image.leader == self._around.node_id:
+        elif self.log.damage is not None and self._counted_on(image):
+            self._go_offline(image)
+            if self._leads_damaged:
                 self._around.mend(self)
         elif image.leader == self._around.node_id:
             if self.leader is not None and self.leader_epoch == image.leader_epoch:
@@ -207,7 +212,8 @@ class Partition:
 
     def _go_offline(self, image: PartitionImage) -> None:
         if self.role is not Role.OFFLINE or self.leader_epoch != image.leader_epoch:
-            logger.error("%s stays offline on this node: %s", self, self.log.damage)
+            why = self.log.half_cut or self.log.damage
+            logger.error("%s stays offline on this node: %s", self, why)
             self._end_role()
             self.role = Role.OFFLINE
             self.leader_epoch = image.leader_epoch
@@ -591,12 +597,13 @@ class Partition:
         if damage is not None and state is self.follower and not self._cuts_running:
             await self._cut(state, lambda: self.log.truncate_to(damage.offset), mending=True)
 
-    async def mend_to_lead(self) -> None:
+    async def mend_to_lead(self) -> bool:
         """An unclean election has chosen this damaged log, although the controller knew: what is
-        left of it is the truth from now on."""
+        left of it is the truth from now on. False: it is still to be mended, and the disk refused
+        or the damage begins earlier."""
         damage = self.log.damage
-        if damage is None or self.closed or self._cuts_running:
-            return
+        if damage is None or self.closed or self._cuts_running or not self._leads_damaged:
+            return True
         self._cuts_running += 1
         try:
             await self.log.truncate_to(damage.offset)
@@ -604,16 +611,21 @@ class Partition:
             logger.error("%s: %s; cut there, to lead by an unclean election", self, damage)
         except StorageFailed as failed:
             logger.error("%s is not mended: %s", self, failed)
+            return False
         finally:
-            self._cuts_running -= 1
-            if self._idle is not None:
-                self._idle.set_result(None)
-        if self.log.damage is None and not self.closed:
-            self._take_up_image()
+            self._on_cut_over()
+        return True
+
+    @property
+    def _leads_damaged(self) -> bool:
+        """Whoever has it lead knows."""
+        image = self._wanted[1] if self._wanted is not None else None
+        return self._given_up and image is not None and image.leader == self._around.node_id
 
     async def _cut(
         self, state: FollowerState, cut: Callable[[], Awaitable[None]], *, mending: bool = False
     ) -> None:
+        """Raises StorageFailed; then the log is as it was, or this replica has gone offline."""
         before = self.log.log_end_offset
         self._cuts_running += 1
         try:
@@ -622,11 +634,16 @@ class Partition:
                 state.on_mended(self.log.log_end_offset)
             self._after_cut(state, before)
         finally:
-            self._cuts_running -= 1
-            if self._idle is not None:
-                self._idle.set_result(None)
-            elif not self.closed:
-                self._take_up_image()
+            self._on_cut_over()
+
+    def _on_cut_over(self) -> None:
+        self._cuts_running -= 1
+        if self.log.half_cut is not None:
+            self._around.open_again(self)
+        if self._idle is not None:
+            self._idle.set_result(None)
+        elif not self.closed:
+            self._take_up_image()
 
     def _after_cut(self, state: FollowerState, before: int) -> None:
         after = self.log.log_end_offset

@@ -145,6 +145,8 @@ class Replicas:
         """Goes on with what the image has brought, turn by turn."""
         self._failed: dict[Key, str] = {}
         """Those whose log could not be opened."""
+        self._mending: dict[Partition, None] = {}
+        """Damaged logs that an unclean election chose, and a task cuts."""
         self._owed: dict[int, dict[Partition, float]] = {}
         """Replica id -> partitions led here that it should fetch any moment -> until when."""
         self._on_leadership: list[OnLeadership] = []
@@ -206,6 +208,7 @@ class Replicas:
             propose_isr=self._propose_isr,
             on_role=self._on_role,
             mend=self._mend,
+            open_again=self._open_again_soon,
             on_damaged=self._on_damaged,
         )
 
@@ -438,19 +441,26 @@ class Replicas:
     def _on_damaged(self, partition: Partition) -> None:
         key = partition.topic, partition.partition
         if self._is_only_copy(key, partition.topic_id):
-            self._work.enqueue(key, lambda: self._set_damage_aside(partition))
+            self._open_again_soon(partition)
         else:
             self._losses.submit(partition.topic_id, partition.partition)
 
-    async def _set_damage_aside(self, partition: Partition) -> None:
-        """The replica is away for as long as it takes to copy one segment."""
+    def _open_again_soon(self, partition: Partition) -> None:
+        key = partition.topic, partition.partition
+        self._work.enqueue(key, lambda: self._close_and_open(partition))
+
+    async def _close_and_open(self, partition: Partition) -> None:
+        """A log that is half cut is recovered, an only replica's damage set aside. The replica is
+        away for as long as that takes."""
         key = partition.topic, partition.partition
         if self._hosted.get(key) is not partition or self._wanted(key, partition.topic_id) is None:
             return  # Deleted meanwhile.
-        self._failed[key] = str(partition.log.damage)
+        self._failed[key] = str(partition.log.half_cut or partition.log.damage)
         await partition.close(ErrorCode.KAFKA_STORAGE_ERROR)
         if self._wanted(key, partition.topic_id) is not None:
             del self._hosted[key]
+            # It never goes back while this process lives (RULES D4).
+            self._directory.high_watermarks[key] = partition.high_watermark
             await self._open(key, partition.topic_id)
 
     async def _open_again(self, key: Key, topic_id: UUID) -> None:
@@ -523,7 +533,17 @@ class Replicas:
         return bool(owed)
 
     def _mend(self, partition: Partition) -> None:
-        self._work.enqueue((partition.topic, partition.partition), partition.mend_to_lead)
+        if partition not in self._mending:
+            self._mending[partition] = None
+            self._scope.spawn(self._mend_until_done(partition), name=f"mend {partition}")
+
+    async def _mend_until_done(self, partition: Partition) -> None:
+        try:
+            # The disk tells nobody when it has room again.
+            while not await partition.mend_to_lead():  # noqa: ASYNC110
+                await asyncio.sleep(OPEN_AGAIN_SECONDS)
+        finally:
+            del self._mending[partition]
 
     def _propose_isr(self, partition: Partition, proposal: IsrProposal) -> None:
         leader = partition.leader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -59,6 +60,34 @@ class FailedSync:
         if self._left == 0 and not self.failed:
             self.failed = True
             raise OSError(errno.EIO, "injected")
+
+
+CHANGES = ("create", "append", "write_at", "truncate", "make_dirs", "rename", "remove")
+"""Calls that a full disk, or one that takes no more writes, may refuse; syncs apart."""
+
+
+class RefusedCalls:
+    """From the `number`-th call of these `kinds` on, counted from 1, all of them fail with that
+    errno, until `heal`. `failed` tells whether there was one."""
+
+    def __init__(self, host: Host, number: int, error: int, *, kinds: tuple[str, ...]) -> None:
+        self.failed = False
+        self._drive = host.drive
+        self._left = number
+        self._error = error
+        self._kinds = kinds
+        self._drive.on_call = self
+
+    def __call__(self, call: DiskCall) -> None:
+        if call.kind.endswith(" effect") or call.kind.split()[0] not in self._kinds:
+            return
+        self._left -= 1
+        if self._left <= 0:
+            self.failed = True
+            raise OSError(self._error, os.strerror(self._error), call.path)
+
+    def heal(self) -> None:
+        self._drive.on_call = None
 
 
 def live(world: World, host: Host, main: Callable[[Host], Coroutine[Any, Any, Any]]) -> None:

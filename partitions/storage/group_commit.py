@@ -74,13 +74,13 @@ class GroupCommit(Generic[RoundT]):
         finally:
             self._task = None
 
-    async def _carry_out(self, round_: RoundT, *, may_give_up: bool) -> bool:
+    async def _carry_out(self, round_: RoundT, *, may_give_up: bool, patient: bool = True) -> bool:
         while True:
             try:
                 async with self._turns:
                     await round_.sync()
             except OSError as error:
-                if error.errno not in PASSING_ERRORS:
+                if error.errno not in PASSING_ERRORS or not patient:
                     raise
                 logger.warning("sync of %s waits: %s", self._name, error)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -100,7 +100,8 @@ class GroupCommit(Generic[RoundT]):
         self._pauses -= 1
         self.request()
 
-    async def run_once(self, round_: RoundT) -> None:
-        """Carry out `round_` in the caller's task; only while paused."""
+    async def run_once(self, round_: RoundT, *, patient: bool) -> None:
+        """Carry out `round_` in the caller's task; only while paused. `patient`: wait until what
+        passes has passed, instead of raising OSError."""
         assert self._pauses, "a round of its own while others may run"
-        await self._carry_out(round_, may_give_up=False)
+        await self._carry_out(round_, may_give_up=False, patient=patient)

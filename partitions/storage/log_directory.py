@@ -141,8 +141,12 @@ class LogDirectory:
         self._unopened = dict.fromkeys(self._stored)
         self._damaged = False
         """A log was closed with damage that nobody has mended."""
-        self._being_set_aside: dict[TopicPartition, None] = {}
-        """Logs whose damage is being set aside, or was not, since something failed."""
+        self._unfinished: dict[TopicPartition, None] = {}
+        """Logs closed to be opened as another one, because of damage or half cut, and not open
+        yet."""
+        self._behind: dict[str, None] = {}
+        """Checkpoint files that may hold something else than what is known here: the last attempt
+        to write them failed, or is under way."""
         self._recovery_points = self._read(RECOVERY_POINTS)
         """Also of logs whose folder is gone: made again, they are damaged, not new (RULES C1)."""
         self._log_start_offsets = self._of_stored(self._read(LOG_START_OFFSETS))
@@ -287,7 +291,7 @@ class LogDirectory:
         Raises OSError and StorageFailed: then the log is not open, and opening it finds the damage.
         """
         key = log.topic, log.partition
-        self._being_set_aside[key] = None
+        self._unfinished[key] = None
         while (damage := log.damage) is not None:
             self._logs.pop(key, None)
             await log.close()
@@ -321,7 +325,7 @@ class LogDirectory:
             if log.damage is None and log.log_end_offset < damage.log_end_offset:
                 # Offsets would be given away a second time in one leader epoch (RULES B1).
                 raise Fatal(f"{log} ends at {log.log_end_offset}, not {damage.log_end_offset}")
-        del self._being_set_aside[key]
+        del self._unfinished[key]
         return log
 
     async def create_log(
@@ -329,15 +333,16 @@ class LogDirectory:
     ) -> PartitionLog:
         """Make the folder, durably, and open its empty log.
 
-        A folder of that name is opened when it is of this topic id; one of another id is of an
-        earlier life of the name and is deleted first (case P24). Logs may be made side by side:
+        A folder of that name is opened when it is of this topic id, also when its log is open and
+        half cut; one of another id is of an earlier life of the name and is deleted first (case
+        P24). Logs may be made side by side:
         then they share the sync of their names.
         """
         key = topic, partition
         directory = f"{self.path}/{folder_name(topic, partition)}"
         stored = self._stored.get(key)
         if stored is not None and stored.topic_id == topic_id:
-            return self._logs.get(key) or await self.open_log(stored, config)
+            return await self._opened(stored, config)
         if stored is not None:
             await self.delete_log(topic, partition)
         await self._make_folder(directory, topic_id)
@@ -347,6 +352,22 @@ class LogDirectory:
             # Lost once: it opens damaged, and recovery then leaves all as it finds it.
             await self._disk.sync_dir(directory)
         return await self.open_log(stored, config)
+
+    async def _opened(self, stored: StoredLog, config: LogConfig) -> PartitionLog:
+        key = stored.key
+        log = self._logs.get(key)
+        if log is not None and log.half_cut is None:
+            return log
+        if log is not None:
+            # As after a crash, but nothing that is known better has been forgotten.
+            self._unfinished[key] = None
+            self._recovery_points[key] = log.recovery_point
+            self._log_start_offsets[key] = log.log_start_offset
+            del self._logs[key]
+            await log.close()
+        log = await self.open_log(stored, config)
+        self._unfinished.pop(key, None)
+        return log
 
     async def _make_folder(self, directory: str, topic_id: UUID) -> None:
         """Its own name is on the device then, those in it when the log was opened for the first
@@ -398,7 +419,7 @@ class LogDirectory:
         name must not start with the old one's offsets."""
         self._unopened.pop(key, None)
         self._being_cleaned.pop(key, None)
-        self._being_set_aside.pop(key, None)
+        self._unfinished.pop(key, None)
         held_it = [
             (name, offsets)
             for name, offsets in (
@@ -463,6 +484,7 @@ class LogDirectory:
         """Write recovery points, log start offsets and the given high watermarks (others keep the
         value they had). Best called every few seconds: it bounds what recovery must read."""
         async with self._writing:
+            self._behind |= dict.fromkeys((RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS))
             await self._take_offsets(high_watermarks)
             await self._write(RECOVERY_POINTS, self._recovery_points)
             await self._write(LOG_START_OFFSETS, self._log_start_offsets)
@@ -484,24 +506,35 @@ class LogDirectory:
     async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """With `_writing` held."""
         without = self._forgotten.get(name, 0)
+        self._behind[name] = None
         await write_offsets(self._disk, f"{self.path}/{name}", offsets)
+        del self._behind[name]
         self._forgotten_durably[name] = without
 
     async def _before_truncation(
         self, key: TopicPartition, recovery_point: int, log_start_offset: int
     ) -> None:
-        """On disk no checkpoint may claim more than the log will hold after the cut."""
+        """On disk no checkpoint may claim more than the log will hold after the cut. Where it is
+        not sure what a file holds, since an attempt to write it failed, it is written again.
+        Raises OSError; then nothing may be cut."""
         self._being_cleaned.pop(key, None)
         async with self._writing:
             if self._cleaned_offsets.get(key, 0) > recovery_point:
                 self._cleaned_offsets[key] = recovery_point
-                await self._write(CLEANED_OFFSETS, self._cleaned_offsets)
+                self._behind[CLEANED_OFFSETS] = None
             if self._recovery_points.get(key, 0) > recovery_point:
                 self._recovery_points[key] = recovery_point
-                await self._write(RECOVERY_POINTS, self._recovery_points)
+                self._behind[RECOVERY_POINTS] = None
             if self._log_start_offsets.get(key, 0) != log_start_offset:
                 self._log_start_offsets[key] = log_start_offset
-                await self._write(LOG_START_OFFSETS, self._log_start_offsets)
+                self._behind[LOG_START_OFFSETS] = None
+            for name, offsets in (
+                (CLEANED_OFFSETS, self._cleaned_offsets),
+                (RECOVERY_POINTS, self._recovery_points),
+                (LOG_START_OFFSETS, self._log_start_offsets),
+            ):
+                if name in self._behind:
+                    await self._write(name, offsets)
 
     async def close_logs(self) -> None:
         """Write, sync and close every log, side by side (RULES C5), then write the checkpoints."""
@@ -511,7 +544,7 @@ class LogDirectory:
         for failure in ends:
             if failure is not None:
                 raise failure
-        self._damaged |= any(log.damage is not None for log in logs)
+        self._damaged |= any(log.damage is not None or log.half_cut is not None for log in logs)
         await self.checkpoint({})
         self._logs.clear()
 
@@ -524,7 +557,7 @@ class LogDirectory:
         if self._unopened and not self.clean:
             logger.warning("no clean-shutdown marker: %d logs not recovered", len(self._unopened))
             return False
-        if self._damaged or self._being_set_aside:
+        if self._damaged or self._unfinished:
             logger.warning("no clean-shutdown marker: a log is damaged")
             return False
         await write_file_atomically(

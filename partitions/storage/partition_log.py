@@ -11,7 +11,8 @@ everywhere (`on_rolled_back`): nobody has seen them, nothing of them was acknowl
 goes on when there is room again.
 
 Cuts (`truncate_to`, `truncate_fully`, `advance_log_start`, `close`, `delete`) wait for the sync in
-flight and exclude appends while they run.
+flight and exclude appends while they run. One that the disk refuses in the middle leaves the log
+`half_cut` (decision 0031).
 """
 
 from __future__ import annotations
@@ -149,6 +150,11 @@ class PartitionLog:
         """Base offset of the one last warned of."""
         self._refuse: str | None = None
         """Why appends are refused now."""
+        self.half_cut: str | None = None
+        """A cut had changed the files when the disk refused to go on. Nothing of this object is to
+        be believed until the log is opened again: recovery leaves what a crash at that moment
+        would have left, a log that ends between where it ended and where it was to be cut."""
+        self._cut_begun = False
         self._closed = False
         self._exclusive = asyncio.Lock()
         self._waiters = SyncWaiters()
@@ -351,6 +357,10 @@ class PartitionLog:
             supports_epoch_bump=supports_epoch_bump,
             now_ms=self._clock.now_ms(),
         )
+
+    def continues(self, header: BatchHeader) -> bool:
+        """Does a client's batch follow what its producer has in this log, or repeat its end?"""
+        return self.producers.continues(producer_batch(header, 0))
 
     def _check_producer(
         self,
@@ -784,9 +794,9 @@ class PartitionLog:
     # Cutting, closing.
 
     @asynccontextmanager
-    async def _exclusively(self, refuse: str | None) -> AsyncIterator[None]:
-        """No sync in flight and, with `refuse`, no appends. When the body fails, appends stay
-        refused: memory and disk may differ, only opening the log again makes them agree."""
+    async def _exclusively(self, refuse: str) -> AsyncIterator[None]:
+        """No sync in flight and no appends. When the body fails, appends stay refused: memory and
+        disk may differ, only opening the log again makes them agree."""
         async with self._exclusive:
             if self._refuse is not None:
                 raise StorageFailed(f"{self}: {self._refuse}")
@@ -794,25 +804,50 @@ class PartitionLog:
             self._refuse = refuse
             try:
                 yield
-            except BatchDamaged as found:
-                # Looking came before changing: memory and disk are as they were.
-                self._refuse = None
-                self._commit.resume()
-                raise self.note_damage(found) from None
             except BaseException as error:
-                self._refuse = f"interrupted while {refuse or 'changing'}: {error!r}"
+                if self._refuse == refuse:
+                    self._refuse = f"interrupted while {refuse}: {error!r}"
                 raise
             self._refuse = None
             self._commit.resume()
+
+    @asynccontextmanager
+    async def _cutting(self, refuse: str) -> AsyncIterator[None]:
+        """As `_exclusively`, for a body that looks, then checkpoints, then changes files.
+
+        Raises StorageFailed, and nothing has happened, when it does not come to the changes; or the
+        log is `half_cut`. Fatal: the disk is broken.
+        """
+        failed: BatchDamaged | OSError | None = None
+        async with self._exclusively(refuse):
+            self._cut_begun = False
+            try:
+                yield
+            except (BatchDamaged, OSError) as error:
+                if self._cut_begun:
+                    raise self._note_half_cut(error) from error
+                failed = error
+        if isinstance(failed, BatchDamaged):
+            raise self.note_damage(failed) from None
+        if failed is not None:
+            raise StorageFailed(f"{self} is not cut: {failed}") from failed
+
+    def _note_half_cut(self, error: BatchDamaged | OSError) -> StorageFailed | Fatal:
+        if isinstance(error, OSError) and error.errno not in PASSING_ERRORS:
+            return Fatal(f"{self}: {error} while {self._refuse}")
+        self.half_cut = self._refuse = f"half cut, to be opened again: {error}"
+        logger.error("%s: %s", self, self._refuse)
+        self._waiters.fail(StorageFailed(f"{self}: {self._refuse}"), above=-1)
+        return StorageFailed(f"{self}: {self._refuse}")
 
     async def truncate_to(self, offset: int) -> None:
         """Cut off everything from `offset` on, durably, with epochs, producers and indexes.
 
         A batch that holds `offset` goes as a whole. Also heals `damage`: the log then ends at the
         damaged offset or below. Raises StorageFailed, also where it meets damage: then nothing is
-        cut.
+        cut, or the log is `half_cut`.
         """
-        async with self._exclusively("the log is being cut"):
+        async with self._cutting("the log is being cut"):
             self._try_write()
             if offset >= self.log_end_offset and self.damage is None:
                 # An epoch that began at the end and wrote nothing is forgotten, too.
@@ -824,8 +859,9 @@ class PartitionLog:
                 await self._cut(min(offset, self.log_end_offset))
 
     async def truncate_fully(self, start_offset: int) -> None:
-        """Throw everything away and begin anew, empty, at `start_offset`."""
-        async with self._exclusively("the log is being emptied"):
+        """Throw everything away and begin anew, empty, at `start_offset`. Raises StorageFailed as
+        `truncate_to` does."""
+        async with self._cutting("the log is being emptied"):
             self._try_write()
             await self._start_anew(start_offset)
 
@@ -841,9 +877,9 @@ class PartitionLog:
         return min(offset, int.from_bytes(segment.file().read_at(position, 8), "big"))
 
     async def _cut(self, offset: int) -> None:
-        self.recovery_point = min(self.recovery_point, self._batch_start(offset))
+        recovery_point = min(self.recovery_point, self._batch_start(offset))
         # A recovery point above the end would look like damage after a crash.
-        await self._checkpoint(self.recovery_point)
+        await self._checkpoint(recovery_point, self.log_start_offset)
         self._remove_parked()
         segments = list(self._segments)
         # Newest first: a crash in between leaves a log without holes.
@@ -861,9 +897,8 @@ class PartitionLog:
         )
 
     async def _start_anew(self, start_offset: int) -> None:
-        self.recovery_point = min(self.recovery_point, self._bases[0], start_offset)
-        self.log_start_offset = start_offset
-        await self._checkpoint(self.recovery_point)
+        recovery_point = min(self.recovery_point, self._bases[0], start_offset)
+        await self._checkpoint(recovery_point, start_offset)
         self._remove_parked()
         for segment in reversed(self._segments):
             self._deletes.condemn(segment)
@@ -893,15 +928,24 @@ class PartitionLog:
         self._snapshots = [entry for entry in self._snapshots if entry[0] <= end_offset]
         self._directory_changes += 1
         self._waiters.fail(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
-        await self._commit.run_once(self._round(sync_active=True))
+        await self._commit.run_once(self._round(sync_active=True), patient=False)
         # Only now: before, a crash could bring back what was cut, and not the note about it. And
         # before anything grows there that the note would tell lies about.
         if self._forget_ranges():
             await self._disk.sync_dir(self.directory)
 
-    async def _checkpoint(self, recovery_point: int) -> None:
+    async def _checkpoint(self, recovery_point: int, log_start_offset: int) -> None:
+        """The last step before files change. OSError: it passes, and nothing has happened."""
         if self._before_truncation is not None:
-            await self._before_truncation(recovery_point, self.log_start_offset)
+            try:
+                await self._before_truncation(recovery_point, log_start_offset)
+            except OSError as error:
+                if error.errno not in PASSING_ERRORS:
+                    raise Fatal(f"{self}: no checkpoint before a cut: {error}") from error
+                raise
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self._cut_begun = True
 
     def _remove_parked(self) -> None:
         for base_offset in reversed(self._parked):
@@ -991,10 +1035,14 @@ class PartitionLog:
             self._use_segments(self._segments[1:])
         if not doomed:
             return
-        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
-            if snapshot_offset < self._bases[0]:
-                self._disk.remove(snapshot_path(self.directory, snapshot_offset))
-        self._forget_ranges()
+        try:
+            for snapshot_offset in snapshot_offsets(self._disk, self.directory):
+                if snapshot_offset < self._bases[0]:
+                    self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+            self._forget_ranges()
+        except OSError as error:
+            # They say nothing about what is left, and go at the next start.
+            logger.warning("%s: files about what was deleted stay: %s", self, error)
         self._directory_changes += 1
         self._commit.request()
 
@@ -1072,16 +1120,23 @@ class PartitionLog:
                 segment.remove(self._disk)
 
     async def close(self) -> None:
-        """Write, sync and close everything; the log is then clean and `recovery_point` its end."""
-        async with self._exclusively("the log is closed"):
-            self._try_write()
-            if self.damage is None:
-                self._sealed.append(self._active)
-                self._snapshots.append((self.log_end_offset, self.producers.capture()))
-                self._directory_changes += 1
-                round_ = self._round(sync_active=True)
-                await self._commit.run_once(round_)
+        """Write, sync and close everything; the log is then clean and `recovery_point` its end. One
+        that is `half_cut` stays as it is on disk."""
+        try:
+            async with self._exclusively("the log is closed"):
+                await self._sync_all()
+        except StorageFailed:
+            if self.half_cut is None:
+                raise
         await self._end("the log is closed")
+
+    async def _sync_all(self) -> None:
+        self._try_write()
+        if self.damage is None:
+            self._sealed.append(self._active)
+            self._snapshots.append((self.log_end_offset, self.producers.capture()))
+            self._directory_changes += 1
+            await self._commit.run_once(self._round(sync_active=True), patient=True)
 
     async def delete(self, sync_names: Callable[[], Awaitable[None]] | None = None) -> None:
         """Remove the log: renamed to `<name>.<topic id>-delete`, which counts durably, then freed.
