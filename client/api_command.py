@@ -22,7 +22,9 @@ def api(
     ] = None,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Ask a node anything; the answer's body goes to standard output, whatever its status."""
+    """Ask a node anything over HTTP.
+
+    The answer's body goes to standard output, whatever its status."""
     if not path.startswith("/"):
         raise Failure(f"{path!r} is no path: it begins with /", ExitStatus.USAGE)
     answer = NodeApi(url).ask(method.upper(), path, _body(data))

@@ -46,7 +46,9 @@ def consume(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Read records as fast as they come; those of a topic that is made are written first."""
+    """Read records as fast as they come.
+
+    Without --topic, those of a topic that is made and filled first."""
     from .benchmarking import Bench
 
     Bench(url, topic, count, size).run("consume", output)
@@ -73,8 +75,9 @@ def verify(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Write records, read them back, compare: nothing lost, doubled or out of order? Status 1 if
-    not. Hurt the cluster meanwhile as you like."""
+    """Write records, read them back, and compare.
+
+    Status 1 if one was lost, doubled or out of order. Hurt the cluster meanwhile as you like."""
     from .verifying import verify_cluster
 
     raise typer.Exit(int(verify_cluster(url, topic, count, size, output)))

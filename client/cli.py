@@ -1,6 +1,7 @@
-"""The `logboat` command line: the tree of commands and how each of them ends.
+"""The `logboat` command line: what all commands share, and how each of them ends.
 
-Command functions import what they need when they run: `--help` must not pay for HTTP.
+A command's module is imported when the command is used (command_tree.py), and commands import what
+they need when they run: `--help` must not pay for HTTP.
 """
 
 from __future__ import annotations
@@ -13,24 +14,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .api_command import api
-from .bench_commands import bench, verify
-from .chaos.commands import chaos
-from .cluster.commands import cluster
-from .doctor import doctor
+from .command_tree import whole_tree
 from .failure import ExitStatus, Failure
-from .generate_commands import generate
-from .group_commands import group
-from .partition_commands import partition
-from .profiles import profile
-from .quorum_commands import quorum
-from .record_commands import consume, produce
 from .terminal import emit, say
-from .topic_change_commands import topic
 
 
 class LogboatGroup(TyperGroup):
     """The root of the tree: the one place where failures become exit statuses."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for command in whole_tree():
+            self.add_command(command)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -65,20 +60,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.add_typer(cluster)
-app.add_typer(topic)
-app.add_typer(partition)
-app.add_typer(quorum)
-app.add_typer(group)
-app.command()(produce)
-app.command()(consume)
-app.add_typer(chaos)
-app.add_typer(bench)
-app.command()(verify)
-app.add_typer(generate)
-app.add_typer(profile)
-app.command()(api)
-app.command()(doctor)
 
 
 def _print_version(wanted: bool) -> None:
@@ -100,28 +81,6 @@ def logboat(
 
     Exit status: 0 good, 1 failed, 2 usage, 3 cannot reach, 4 timed out, 130 Ctrl-C.
     """
-
-
-@app.command()
-def node(
-    config: Annotated[
-        str | None, typer.Option("--config", metavar="NODE.TOML", help="The node's settings.")
-    ] = None,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print every setting with its default.")
-    ] = False,
-) -> None:
-    """Run one node in the foreground; several machines form a cluster this way."""
-    if config is None and not print_config:
-        raise typer.BadParameter("give --config NODE.TOML, or --print-config")
-    arguments = [sys.executable, "-m", "logboat.node"]
-    if config is not None:
-        arguments += ["--config", config]
-    if print_config:
-        arguments.append("--print-config")
-    sys.stdout.flush()
-    # The node takes this process's place: its pid, signals and exit status are the caller's.
-    os.execv(sys.executable, arguments)
 
 
 def main() -> None:

@@ -26,8 +26,10 @@ class Finding:
 
 
 def doctor(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
-    """Look at a cluster from here: are its nodes up, where do they say they are, can this machine
-    reach that, do the clocks agree? Status 1 when something is wrong."""
+    """Look for what is wrong with a cluster, from here.
+
+    Are its nodes up, where do they say they are, can this machine reach that, do the clocks agree?
+    Status 1 when something is wrong."""
     findings = list(examine(NodeApi(url)))
     if output is Output.JSON:
         emit(json.dumps([asdict(finding) for finding in findings], indent=2))

@@ -22,7 +22,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @generate.command()
 def prometheus(url: Url = DEFAULT_URL) -> None:
-    """A scrape configuration for Prometheus that names every node of the cluster."""
+    """A scrape configuration for Prometheus, with every node."""
     nodes = nodes_of_cluster(NodeApi(url)).values()
     targets = ", ".join(f"'{node.address}'" for node in nodes)
     emit(
@@ -39,7 +39,9 @@ def prometheus(url: Url = DEFAULT_URL) -> None:
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """A completion script: `eval "$(logboat generate completion bash)"`."""
+    """A completion script for a shell.
+
+    Such as: eval "$(logboat generate completion bash)"."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     if shell not in SHELLS:

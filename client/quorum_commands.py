@@ -13,7 +13,7 @@ from .terminal import As, Output, emit, headline, say, table
 
 quorum = typer.Typer(
     name="quorum",
-    help="The metadata quorum: its state, its log, its leader, and a voter whose disk was lost.",
+    help="The metadata quorum: its state, log, leader and voters.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -50,9 +50,10 @@ def log(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Show what the quorum has decided: the committed entries of the metadata log.
+    """Show what the quorum has decided.
 
-    Entries that a snapshot covers are no longer there; --since says so when it goes that far."""
+    These are the committed entries of the metadata log. Those that a snapshot covers are no longer
+    there; --since says so when it goes that far."""
     from .quorum_log import columns_of, content_in_words, pages
 
     api = NodeApi(url)
@@ -70,10 +71,11 @@ def transfer(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Have another voter lead the quorum, and be the active controller.
+    """Have another voter lead the quorum.
 
-    No command is lost: the leader waits until that voter has all there is. What cannot be done now,
-    say because the voter is down, changes nothing; exit status 1."""
+    It is the active controller then. No command is lost: the leader waits until that voter has all
+    there is. What cannot be done now, say because the voter is down, changes nothing; exit status
+    1."""
     done = NodeApi(url).call("POST", "/api/v1/quorum:transfer-leadership", {"to": node_id})
     if output is Output.JSON:
         emit(json.dumps(done, indent=2))

@@ -49,7 +49,9 @@ def produce(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Write each line as a record. Status 1 when one of them was not written."""
+    """Write each line as a record.
+
+    Status 1 when one of them was not written."""
     from .produce_lines import LineShape, ProduceOptions, produce_lines
 
     if acks not in ("all", "1"):
@@ -99,9 +101,9 @@ def consume(
     ] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Print records as they come, until Ctrl-C; with -e, what there is now.
+    """Print records as they come, until Ctrl-C.
 
-    Without a group no offsets are remembered."""
+    With -e, print what there is now. Without a group no offsets are remembered."""
     from .read_from import Place, ReadFrom
     from .record_format import JSON_FORMAT, RecordFormat
     from .record_printer import RecordPrinter

@@ -52,7 +52,9 @@ def set_config(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Give the topic settings of its own: all of them, or none if one is refused."""
+    """Give the topic settings of its own.
+
+    All of them, or none if one is refused."""
     _alter(url, name, {"set": dict(map(setting, settings)), "validate_only": dry_run}, output)
 
 

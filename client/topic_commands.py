@@ -12,7 +12,7 @@ from .terminal import As, Output, emit, headline, say, table
 
 topic = typer.Typer(
     name="topic",
-    help="Topics: create, list, describe, config, add-partitions, trim, delete.",
+    help="Topics: create, list, describe, change, delete.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -23,7 +23,7 @@ from .times import TIME_HELP, in_words, seconds_or_refuse
 
 chaos = typer.Typer(
     name="chaos",
-    help="Faults on purpose: network, disk, clock and processes; plans of them; heal.",
+    help="Faults on purpose: network, disk, clock and processes.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -81,7 +81,9 @@ def drop(
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Lose some of what a node sends to others; the connection breaks in the middle of it."""
+    """Lose some of what a node sends to others.
+
+    The connection breaks in the middle of it."""
     from .plan import chance_of
 
     thrown = chance_of(chance)
@@ -95,10 +97,10 @@ def drop(
 def disk_full(
     node_ids: AllHurt, for_: For = "10s", output: As = Output.TABLE, url: Url = DEFAULT_URL
 ) -> None:
-    """Leave no room on the disks of nodes: what would need a new block fails with ENOSPC.
+    """Leave no room on the disks of nodes.
 
-    A voter whose journal has to grow meanwhile ends, as on any full disk; start it again with
-    `logboat cluster node start`."""
+    What would need a new block fails with ENOSPC. A voter whose journal has to grow meanwhile ends,
+    as on any full disk; start it again with `logboat cluster node start`."""
     _inject(url, node_ids, [{"kind": "disk-full"}], for_, output)
 
 
@@ -118,7 +120,9 @@ def clock(
 def pause(
     node_ids: AllHurt, for_: For = "10s", output: As = Output.TABLE, url: Url = DEFAULT_URL
 ) -> None:
-    """Let nodes stand still, connections open, as a long collection would; 30 s at most."""
+    """Let nodes stand still, connections open, for 30 s at most.
+
+    As a long garbage collection would."""
     _inject(url, node_ids, [{"kind": "pause"}], for_, output)
 
 
@@ -154,7 +158,9 @@ def kill(
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
 ) -> None:
-    """Kill a node of this machine as a crash would; with --for, start it again after that."""
+    """Kill a node of this machine as a crash would.
+
+    With --for, start it again after that."""
     from ..cluster.places import existing_folder
     from .record import note
     from .who import who
@@ -196,9 +202,10 @@ def run(
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
 ) -> None:
-    """Carry out a plan of faults, step by step, and undo all of it at the end or on Ctrl-C.
+    """Carry out a plan of faults, step by step.
 
-    Exit status 1: some step could not be carried out."""
+    All of it is undone at the end or on Ctrl-C. Exit status 1: some step could not be carried
+    out."""
     from .plan import load_plan
     from .running import carry_out, prepare
 
@@ -225,10 +232,10 @@ def history(
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
 ) -> None:
-    """Show what was broken on purpose lately: when, until when and by whom.
+    """Show what was broken on purpose lately.
 
-    Nodes keep their last 500 faults, over restarts, too; the cluster's folder, where it is here,
-    those of processes."""
+    When, until when and by whom. Nodes keep their last 500 faults, over restarts, too; the
+    cluster's folder, where it is here, those of processes."""
     from dataclasses import asdict
 
     from .history import all_entries, as_row

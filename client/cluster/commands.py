@@ -14,7 +14,7 @@ from .places import DataDir, Ephemeral, existing_folder, refuse_both
 
 cluster = typer.Typer(
     name="cluster",
-    help="A cluster on this machine: start it, look at it, stop it, remove it.",
+    help="A cluster on this machine: start, look at, stop, remove it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -116,7 +116,9 @@ def status(
 
 @cluster.command()
 def down(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
-    """Stop all nodes; what they stored stays (unless the cluster is ephemeral)."""
+    """Stop all nodes.
+
+    What they stored stays, unless the cluster is ephemeral."""
     from .launch import stop_cluster
     from .remove import remove_cluster
     from .state import load_state
@@ -165,7 +167,9 @@ def logs(
 
 @cluster.command()
 def env(data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
-    """Print the line that makes a shell know the cluster: eval "$(logboat cluster env)"."""
+    """Print the line that makes a shell know the cluster.
+
+    Such as: eval "$(logboat cluster env)"."""
     from .state import load_state
 
     state = load_state(existing_folder(data_dir, ephemeral))

@@ -44,7 +44,7 @@ def stop(node_id: NodeId, data_dir: DataDir = None, ephemeral: Ephemeral = False
 
 @node.command()
 def start(node_id: NodeId, data_dir: DataDir = None, ephemeral: Ephemeral = False) -> None:
-    """Start it again where it was; returns when the node says that it is ready."""
+    """Start it again where it was; returns when the node is ready."""
     folder = existing_folder(data_dir, ephemeral)
     _start(folder, node_id)
 
