@@ -12,7 +12,7 @@ the shell that keeps timers, waits for the log and answers. What the log is come
 from .consumer.settings import ConsumerGroupSettings
 from .coordinator import GroupCoordinator
 from .settings import ClientContext, GroupSettings
-from .store import OFFSETS_TOPIC, Appended, OffsetStore, partition_for
+from .store import OFFSETS_TOPIC, Appended, LostRecords, OffsetStore, partition_for
 
 __all__ = [
     "OFFSETS_TOPIC",
@@ -21,6 +21,7 @@ __all__ = [
     "ConsumerGroupSettings",
     "GroupCoordinator",
     "GroupSettings",
+    "LostRecords",
     "OffsetStore",
     "partition_for",
 ]

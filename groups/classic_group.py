@@ -609,6 +609,15 @@ class ClassicGroup:
             self._enter(member)
         self.state = GroupState.STABLE if members else GroupState.EMPTY
 
+    def without_members(self, generations: int) -> ClassicGroup:
+        """The same group when nobody is in it any more; up to so many generations began meanwhile
+        that nobody knows of."""
+        emptied = ClassicGroup(self.group_id, self._settings)
+        emptied.since_wall_ms = self.since_wall_ms
+        emptied.generation_id = self.generation_id + generations
+        emptied.protocol_type = self.protocol_type
+        return emptied
+
     def die(self, error: ErrorCode) -> list[Effect]:
         """The group moves to another coordinator or is deleted: everybody is told, none waits."""
         effects: list[Effect] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,10 @@ from .expiry import expired_records
 from .log_records import GroupRecord, LogRecord, OffsetRecord, decode, group_value
 from .offsets_partition import OffsetsPartition
 from .settings import GroupSettings
-from .store import OFFSETS_TOPIC, Appended, OffsetStore, partition_for
+from .store import OFFSETS_TOPIC, Appended, LostRecords, OffsetStore, partition_for
 from .writer import OnDone, PartitionWriter
+
+logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
 RELOAD_DELAY_S = 0.1
@@ -140,16 +143,17 @@ class CoordinatorCore(ABC):
         while True:
             try:
                 async for chunk in self._store.read(state.partition):
+                    if isinstance(chunk, LostRecords):
+                        self._replay_lost(state, chunk)
+                        continue
                     for entry in decode(chunk):
                         state.replay(entry, now_ms())
                 break
             except LookupError:
                 # Leadership is moving; on_leadership will come. Begin anew if it does not.
-                state.groups.clear()
-                state.consumer_groups.clear()
-                state.offsets.clear()
-                state.open_transactions.clear()
+                state.begin_anew()
                 await asyncio.sleep(RELOAD_DELAY_S)
+        state.on_replayed()
         state.loaded = True
         for group in state.groups.values():
             self._arm_timer(held, group)
@@ -158,6 +162,17 @@ class CoordinatorCore(ABC):
             consumer_group.begin_sessions(now_ms())
             self._arm_timer(held, consumer_group)
         held.tasks.spawn(self._expire_offsets(held), name=f"offsets-expiry-{state.partition}")
+
+    def _replay_lost(self, state: OffsetsPartition, lost: LostRecords) -> None:
+        logger.error(
+            "%s-%d: records %d to %d are lost, and no other replica has them: groups of this "
+            "partition may find older positions, or none, and their members join again",
+            OFFSETS_TOPIC,
+            state.partition,
+            lost.first_offset,
+            lost.next_offset - 1,
+        )
+        state.on_lost(lost)
 
     async def _expire_offsets(self, held: Held) -> None:
         """Now and then look for what nobody needs any more; a few groups in each loop turn."""

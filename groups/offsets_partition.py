@@ -18,6 +18,7 @@ from .log_records import (
 )
 from .offsets import GroupOffsets
 from .settings import GroupSettings
+from .store import LostRecords
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class OffsetsPartition:
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
     open_transactions: dict[int, dict[str, None]] = field(default_factory=dict)
     """Producer id -> the groups for which it has offsets pending."""
+    lost_records: int = 0
+    """How many the log no longer has."""
     on_their_way: dict[str, int] = field(default_factory=dict)
     """Group -> how many of its records are being written; what they say is not yet seen here."""
 
@@ -50,6 +53,40 @@ class OffsetsPartition:
             replay(self.consumer_groups, record, self.settings.consumer)
         else:
             self._replay_group(record, now_ms)
+
+    def begin_anew(self) -> None:
+        """Nothing was replayed yet."""
+        self.groups.clear()
+        self.consumer_groups.clear()
+        self.offsets.clear()
+        self.open_transactions.clear()
+        self.lost_records = 0
+
+    def on_lost(self, lost: LostRecords) -> None:
+        """Between what was replayed and what follows, records are missing (decision 0022).
+
+        Positions stay: the missing ones could only have replaced them by later ones. What an open
+        transaction would commit is dropped, for it may have been aborted in there. Members may have
+        come, gone or been given other partitions: of a classic group they are forgotten until a
+        record behind this says who they are, which it does completely.
+        """
+        self.lost_records += lost.count
+        for producer_id in list(self.open_transactions):
+            self.end_transaction(TransactionEnd(Producer(producer_id, 0), commit=False))
+        for group_id, group in self.groups.items():
+            if group.members:
+                self.groups[group_id] = group.without_members(lost.count)
+
+    def on_replayed(self) -> None:
+        """All that the log has was replayed. A consumer group is many records, of which some may be
+        among the lost ones: its members join again."""
+        if not self.lost_records:
+            return
+        for group_id, group in list(self.consumer_groups.items()):
+            if group_id in self.groups:
+                del self.consumer_groups[group_id]  # It changed its protocol, either way.
+            else:
+                self.consumer_groups[group_id] = group.without_members(self.lost_records)
 
     def apply_offset(
         self, record: OffsetRecord, *, log_offset: int, producer: Producer | None = None

@@ -21,6 +21,18 @@ class Appended:
     """Where its first record stands; known when it is replicated."""
 
 
+@frozen
+class LostRecords:
+    """Offsets whose records were damaged, and nobody else has them."""
+
+    first_offset: int
+    next_offset: int
+
+    @property
+    def count(self) -> int:
+        return self.next_offset - self.first_offset
+
+
 class OffsetStore(Protocol):
     async def append(self, partition: int, records: Buffer, deadline: float) -> Appended:
         """Append one record batch and wait until it is replicated (acks=all).
@@ -30,8 +42,9 @@ class OffsetStore(Protocol):
         """
         ...
 
-    def read(self, partition: int) -> AsyncIterator[Buffer]:
-        """Record batches from the log's start to its end at the time of the call.
+    def read(self, partition: int) -> AsyncIterator[Buffer | LostRecords]:
+        """Record batches from the log's start to its end at the time of the call, and between them
+        what is lost for good.
 
         Ends only when the high watermark has passed that end: what was read is then committed.
         Raises LookupError when this node no longer leads the partition.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from ..groups import OFFSETS_TOPIC, Appended
-from ..partitions import Refused, Replicas, Role
+from ..groups import OFFSETS_TOPIC, Appended, LostRecords
+from ..partitions import RecordsDamaged, Refused, Replicas, Role
 from ..seam import Buffer
 
 READ_BYTES = 1 << 20
@@ -27,8 +27,9 @@ class ReplicatedOffsets:
         )
         return Appended(outcome.error, outcome.base_offset)
 
-    async def read(self, partition: int) -> AsyncIterator[Buffer]:
-        """From the log's start to its end now; ends when all of that is committed.
+    async def read(self, partition: int) -> AsyncIterator[Buffer | LostRecords]:
+        """From the log's start to its end now; ends when all of that is committed. What the only
+        replica has set aside is named (decision 0022).
 
         Raises LookupError when this node no longer leads the partition in the epoch of the start.
         """
@@ -36,6 +37,13 @@ class ReplicatedOffsets:
         while offset < end:
             try:
                 chunk = self._replicas.read_local(OFFSETS_TOPIC, partition, offset, READ_BYTES)
+            except RecordsDamaged as damaged:
+                # Compaction may have taken what lies before it.
+                lost = LostRecords(max(offset, damaged.first_offset), damaged.next_offset)
+                self._replicas.counters.lost_group_records += lost.count
+                yield lost
+                offset = lost.next_offset
+                continue
             except Refused as refused:
                 # The topic was deleted, or the replica went offline, between two steps.
                 raise LookupError(f"{OFFSETS_TOPIC}-{partition}: {refused}") from refused

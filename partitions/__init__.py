@@ -13,6 +13,7 @@ from .peer import ControllerLink, Peer, PeerConnector, PeerLost
 from .replicas import AppendOutcome, Replicas
 from .replication_config import ReplicationConfig
 from .roles import OnLeadership, PartitionState, Refused, ReplicationCounters, Role
+from .storage import RecordsDamaged
 from .traffic import TopicTraffic
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Peer",
     "PeerConnector",
     "PeerLost",
+    "RecordsDamaged",
     "Refused",
     "Replicas",
     "ReplicationConfig",

@@ -26,7 +26,15 @@ from .isr_proposal import IsrProposal, ProposalVerdict
 from .leader import Effect, HighWatermarkAdvanced, LeaderState, ProposeIsr, ReplicaLostData
 from .replication_config import ReplicationConfig
 from .roles import PartitionState, Refused, ReplicationCounters, Role
-from .storage import Appended, LeaderBatch, LogRead, PartitionLog, StorageFailed, VerificationGuard
+from .storage import (
+    Appended,
+    LeaderBatch,
+    LogRead,
+    PartitionLog,
+    RecordsDamaged,
+    StorageFailed,
+    VerificationGuard,
+)
 from .traffic import Traffic
 from .waiting_room import FetchRoom, OffsetRoom, PendingAnswers
 
@@ -670,7 +678,7 @@ class Partition:
     def read_local(self, offset: int, max_bytes: int) -> LogRead:
         """Up to the log's end, for this node's own coordinators.
 
-        Raises OffsetOutOfRange, Refused.
+        Raises OffsetOutOfRange, Refused; RecordsDamaged where nobody has what was there.
         """
         try:
             return self.log.read(
@@ -679,6 +687,8 @@ class Partition:
                 upper_bound=self.log.log_end_offset,
                 at_least_one=True,
             )
+        except RecordsDamaged:
+            raise
         except StorageFailed:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR) from None
 

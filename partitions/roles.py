@@ -63,3 +63,5 @@ class ReplicationCounters:
     """Truncations below the watermark, after unclean elections."""
     truncations: int = 0
     leader_changes: int = 0
+    lost_group_records: int = 0
+    """Of groups, found missing for good by coordinators that load them; once for each loading."""

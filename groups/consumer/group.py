@@ -530,6 +530,14 @@ class ConsumerGroup:
         if member_id in self.members:
             self._drop(member_id)
 
+    def without_members(self, epochs: int) -> ConsumerGroup:
+        """The same group when nobody is in it any more; up to so many epochs began meanwhile that
+        nobody knows of."""
+        emptied = ConsumerGroup(self.group_id, self.settings)
+        known = [self.epoch, self.assignment_epoch, *(m.epoch for m in self.members.values())]
+        emptied.epoch = emptied.assignment_epoch = max(known) + epochs
+        return emptied
+
     def begin_sessions(self, now_ms: int) -> None:
         """A new coordinator gives every member a full session to show itself."""
         self._untaken = {

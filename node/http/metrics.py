@@ -177,6 +177,11 @@ def _counts(counters: ReplicationCounters) -> Iterator[tuple[str, str, int]]:
         "Followers found to have lost what they confirmed",
         counters.replicas_that_lost_data,
     )
+    yield (
+        "logboat_lost_group_records",
+        "Records of consumer groups that coordinators here found lost for good when they loaded",
+        counters.lost_group_records,
+    )
 
 
 def _gauges(figures: NodeFigures) -> Iterator[tuple[str, str, float]]:

@@ -42,6 +42,8 @@ class RecordsDamaged(StorageFailed):
             f"offsets {found.first_offset} to {found.next_offset - 1} are damaged "
             f"(set aside in {found.file_name})"
         )
+        self.first_offset = found.first_offset
+        self.next_offset = found.next_offset
 
 
 class CorruptBatch(Exception):

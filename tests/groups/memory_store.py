@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from logboat.groups import Appended
+from logboat.groups import Appended, LostRecords
 from logboat.seam import Buffer
 from logboat.wire import ErrorCode
 from logboat.wire.records import assign_offsets, parse_header
@@ -15,7 +15,7 @@ class MemoryStore:
     """One offsets partition. `replicate` says how appends end; `gate` holds them back."""
 
     def __init__(self) -> None:
-        self.log: list[Buffer] = []
+        self.log: list[Buffer | LostRecords] = []
         self._end = 0
         self.appends = 0
         self.second_append = asyncio.Event()
@@ -45,7 +45,10 @@ class MemoryStore:
         self._end += header.records_count
         return base_offset
 
-    async def read(self, partition: int) -> AsyncIterator[Buffer]:
+    def batches(self) -> list[Buffer]:
+        return [entry for entry in self.log if not isinstance(entry, LostRecords)]
+
+    async def read(self, partition: int) -> AsyncIterator[Buffer | LostRecords]:
         await self.readable.wait()
         for batch in list(self.log):
             yield batch

@@ -178,7 +178,7 @@ async def test_offsets_of_a_transaction_are_a_batch_by_themselves() -> None:
         writer.write([record(1), record(2)], answers.append, producer=producer)
     for _ in range(50):
         await asyncio.sleep(0)
-    headers = [batch.header for buffer in store.log for batch in batches(buffer)]
+    headers = [batch.header for buffer in store.batches() for batch in batches(buffer)]
     assert [(h.records_count, h.producer_id, h.is_transactional) for h in headers] == [
         (4, -1, False),
         (2, 7, True),
