@@ -38,6 +38,11 @@ def emit(text: str) -> None:
         print(text, flush=True)
 
 
+def counted(number: int, what: str) -> str:
+    """Such as "1 partition" and "3 partitions"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def headline(text: str, output: Output) -> None:
     """What stands above a table, for people."""
     if output is Output.TABLE:

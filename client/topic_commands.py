@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
-from .terminal import As, Output, emit, headline, say, table
+from .terminal import As, Output, counted, emit, headline, say, table
 
 topic = typer.Typer(
     name="topic",
@@ -53,8 +53,8 @@ def create(
     }
     made = NodeApi(url).call("POST", "/api/v1/topics", body)
     say(
-        f"Created {name}: {made['partition_count']} partitions, "
-        f"{made['replication_factor']} replicas."
+        f"Created {name}: {counted(made['partition_count'], 'partition')}, "
+        f"{counted(made['replication_factor'], 'replica')}."
     )
 
 

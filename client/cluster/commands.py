@@ -54,16 +54,26 @@ def up(
             help="Let nodes be cut off, slowed and paused over /api/v1/faults; for tests only.",
         ),
     ] = False,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="NAME:PARTITIONS:REPLICAS",
+            help="Is there when the cluster is; the numbers may be left out. Repeatable.",
+        ),
+    ] = None,
     output: As = Output.TABLE,
 ) -> None:
     """Start a cluster, or the one that the folder already holds.
 
     For programs in any language: up --ephemeral --any-port --detach -o json, and down with the
     data_dir that it names."""
+    from .first_topics import first_topics
     from .up import UpOptions
     from .up import up as bring_up
 
     refuse_both(data_dir, ephemeral)
+    topics = first_topics(topic or ())
     status = bring_up(
         UpOptions(
             nodes,
@@ -74,6 +84,7 @@ def up(
             detach=detach,
             with_faults=with_faults,
             output=output,
+            topics=topics,
         )
     )
     raise typer.Exit(int(status))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..failure import Failure
 from ..terminal import say
+from .first_topics import FirstTopic, make_topics, refuse_more_replicas
 from .folder import ClusterFolder
 from .node_toml import Value
 from .plan import (
@@ -77,11 +79,17 @@ class RunningCluster:
 
 @contextmanager
 def claim(
-    folder: ClusterFolder, *, nodes: int | None, any_port: bool, voters: int | None = None
+    folder: ClusterFolder,
+    *,
+    nodes: int | None,
+    any_port: bool,
+    voters: int | None = None,
+    topics: Sequence[FirstTopic] = (),
 ) -> Iterator[None]:
     """Be the one `up` of this folder. What can be seen to be wrong beforehand (ports in use,
     another cluster, no permission) raises Failure before anything is written."""
-    _plan(folder, nodes, voters, any_port=any_port, ephemeral=False)
+    state, _ = _plan(folder, nodes, voters, any_port=any_port, ephemeral=False)
+    refuse_more_replicas(topics, len(state.nodes))
     try:
         os.makedirs(folder.path, mode=0o700, exist_ok=True)
     except OSError as error:
@@ -132,8 +140,10 @@ def bring_up(
     with_faults: bool = False,
     ready_seconds: float = READY_SECONDS,
     settings: Mapping[str, Value] | None = None,
+    topics: Sequence[FirstTopic] = (),
 ) -> RunningCluster:
-    """Start every node that does not run yet; return when the cluster is ready.
+    """Start every node that does not run yet; return when the cluster is ready, and `topics` are
+    there.
 
     `settings` go into the config of nodes that are new. `with_faults` holds for the nodes that are
     started, here and singly later, until the next `up`.
@@ -154,7 +164,8 @@ def bring_up(
         cluster = RunningCluster(folder, state)
         try:
             _start(cluster, to_start)
-            _wait_until_ready(cluster, ready_seconds)
+            _wait_while(why_not_ready, cluster, ready_seconds)
+            _wait_while(partial(make_topics, topics), cluster, ready_seconds)
             return cluster
         except _NodeEndedEarly as early:
             cluster.stop_children()
@@ -224,9 +235,12 @@ def _start(cluster: RunningCluster, node_ids: list[int]) -> None:
     save_state(cluster.folder, cluster.state)
 
 
-def _wait_until_ready(cluster: RunningCluster, seconds: float) -> None:
+def _wait_while(
+    reason_to: Callable[[ClusterState], str | None], cluster: RunningCluster, seconds: float
+) -> None:
+    """Raises Failure after `seconds`, and _NodeEndedEarly."""
     deadline = time.monotonic() + seconds
-    while (reason := why_not_ready(cluster.state)) is not None:
+    while (reason := reason_to(cluster.state)) is not None:
         for node_id, child in cluster.children.items():
             if (code := child.poll()) is not None:
                 words = last_words(cluster.folder, node_id) or "it wrote nothing"

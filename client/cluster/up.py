@@ -10,6 +10,7 @@ from ..failure import ExitStatus
 from ..terminal import Output, emit, say
 from .banner import banner
 from .ephemeral import new_ephemeral_folder
+from .first_topics import FirstTopic, topic_documents
 from .folder import DEFAULT_DATA_DIR, ClusterFolder
 from .guardian import Guardian
 from .launch import RunningCluster, bring_up, claim
@@ -30,6 +31,7 @@ class UpOptions:
     detach: bool
     with_faults: bool = False
     output: Output = Output.TABLE
+    topics: tuple[FirstTopic, ...] = ()
 
 
 def up(options: UpOptions) -> ExitStatus:
@@ -57,7 +59,13 @@ def _up_for_a_while(folder: ClusterFolder, options: UpOptions, stops: StopReques
 
 
 def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> ExitStatus:
-    with claim(folder, nodes=options.nodes, voters=options.voters, any_port=options.any_port):
+    with claim(
+        folder,
+        nodes=options.nodes,
+        voters=options.voters,
+        any_port=options.any_port,
+        topics=options.topics,
+    ):
         with stops.interrupting():
             say("Starting the cluster...")
             cluster = bring_up(
@@ -67,6 +75,7 @@ def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> Ex
                 any_port=options.any_port,
                 ephemeral=options.ephemeral,
                 with_faults=options.with_faults,
+                topics=options.topics,
             )
         _announce(cluster, options)
         return ExitStatus.GOOD if options.detach else supervise(cluster, stops)
@@ -74,10 +83,11 @@ def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> Ex
 
 def _announce(cluster: RunningCluster, options: UpOptions) -> None:
     report = look_at(cluster.folder, cluster.state)
+    topics = topic_documents(cluster.state, options.topics)
     if options.output is Output.JSON:
-        emit(json.dumps(as_document(report), indent=2))
+        emit(json.dumps({**as_document(report), "topics": topics}, indent=2))
     else:
-        emit(banner(cluster.state, report))
+        emit(banner(cluster.state, report, topics))
     if options.detach:
         folder = shlex.quote(cluster.folder.path)
         say(f"\nIt goes on running; stop it: logboat cluster down --data-dir {folder}")

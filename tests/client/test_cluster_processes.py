@@ -55,7 +55,7 @@ def up(data_dir: str, *arguments: str, good: bool = True) -> str:
 
 
 def test_three_nodes_keep_their_records_over_down_and_up(data_dir: str) -> None:
-    up(data_dir, "--any-port")
+    up(data_dir, "--any-port", "--topic", "greetings:3:3")
     before = status(data_dir)
     assert before["state"] == "ready"
     assert [node["id"] for node in before["nodes"]] == [1, 2, 3]
@@ -65,9 +65,6 @@ def test_three_nodes_keep_their_records_over_down_and_up(data_dir: str) -> None:
         assert os.path.join(data_dir, f"node-{node['id']}", "node.toml") in command_line
         # Any node answers: each is asked for something that another one leads.
         url = f"http://{node['http']}"
-        if node["id"] == 1:
-            made = logboat("topic", "create", "greetings", "-p", "3", "--url", url)
-            assert made.exit_code == 0, made.stderr
         for partition in "012":
             text = f"{node['id']}/{partition}\n"
             wrote = logboat("produce", "greetings", "-p", partition, "--url", url, stdin=text)
@@ -75,7 +72,7 @@ def test_three_nodes_keep_their_records_over_down_and_up(data_dir: str) -> None:
 
     assert logboat("cluster", "down", "--data-dir", data_dir).exit_code == 0
     assert status(data_dir)["state"] == "down"
-    up(data_dir, "--any-port")
+    up(data_dir, "--any-port", "--topic", "greetings:3:3")
     after = status(data_dir)
     assert after["cluster_id"] == before["cluster_id"]
     assert [n["kafka"] for n in after["nodes"]] == [n["kafka"] for n in before["nodes"]]
