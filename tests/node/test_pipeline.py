@@ -44,7 +44,8 @@ class FakeDispatcher:
         self.unanswered_at_start[number] = [n for n in self.started if n not in self.answered]
         self.started.append(number)
         self.gates[number] = asyncio.get_running_loop().create_future()
-        self.on_start.get(number, lambda _: None)(call)
+        if number in self.on_start:
+            self.on_start[number](call)
         return self._finish(number)
 
     async def _finish(self, number: int) -> HeartbeatResponse:
