@@ -139,6 +139,9 @@ class Replicas:
         """Those with an open log."""
         self._untold: dict[Key, None] = {}
         """Hosted, and the image has changed for them since they were told; oldest first."""
+        self._brokers_untold: dict[Key, None] = {}
+        """Hosted, and brokers have changed since it was looked whether they lead, which is when
+        that concerns them."""
         self._unconfigured: dict[Key, None] = {}
         """Hosted, and some setting has changed since their logs were given theirs."""
         self._taking_up: asyncio.Task[None] | None = None
@@ -234,12 +237,13 @@ class Replicas:
     async def stop(self) -> None:
         """Everybody who waits is answered, every log is synced and closed, checkpoints written."""
         self._started = False
-        watermarks = self._high_watermarks()
+        # A closed replica has no role, and so no watermark but that of the process's start.
+        watermarks = {each.log: each.high_watermark for each in self._hosted.values()}
         # First, so that no log is left in the middle of a cut.
         for partition in list(self._hosted.values()):
             await partition.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         await self._scope.close()
-        await self._directory.checkpoint(watermarks)
+        await self._directory.checkpoint(watermarks.get)
         await self._directory.close_logs()
 
     def set_broker_epoch(self, epoch: int) -> None:
@@ -279,7 +283,7 @@ class Replicas:
             self._unconfigured |= dict.fromkeys(self._hosted)
         if change.changed_brokers and self._registered:
             # Who may join an ISR depends on the brokers (RULES D3).
-            self._untold |= {key: None for key, p in self._hosted.items() if p.leader is not None}
+            self._brokers_untold |= dict.fromkeys(self._hosted)
         self._take_up()
 
     def _take_up(self) -> None:
@@ -289,6 +293,9 @@ class Replicas:
         self._maybe_register()
         for key in self._some_of(self._unconfigured, CONFIGURED_AT_ONCE):
             self._update_config(self._hosted[key])
+        for key in self._some_of(self._brokers_untold, CHECKED_AT_ONCE):
+            if self._hosted[key].leader is not None:
+                self._untold[key] = None
         for key in self._some_of(self._untold, TOLD_AT_ONCE):
             self._tell(self._hosted[key])
         if self._has_more and self._taking_up is None:
@@ -296,7 +303,8 @@ class Replicas:
 
     @property
     def _has_more(self) -> bool:
-        return self._assignments.behind or bool(self._unconfigured or self._untold)
+        waiting = self._unconfigured or self._brokers_untold or self._untold
+        return self._assignments.behind or bool(waiting)
 
     async def _take_up_rest(self) -> None:
         try:
@@ -577,7 +585,7 @@ class Replicas:
         while True:
             await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
             try:
-                await self._directory.checkpoint(self._high_watermarks())
+                await self._directory.checkpoint(self._high_watermark_of)
             except OSError as error:
                 if error.errno not in PASSING_ERRORS:
                     raise
@@ -624,8 +632,10 @@ class Replicas:
         expiry = ProducerExpiry.from_broker_configs(self._broker_configs())
         log.producers.expire(self._surroundings.clock.now_ms(), expiry.expiration_ms)
 
-    def _high_watermarks(self) -> dict[Key, int]:
-        return {key: partition.high_watermark for key, partition in self._hosted.items()}
+    def _high_watermark_of(self, log: PartitionLog) -> int | None:
+        """None for a log whose replica is not there, or is an earlier one of that name."""
+        partition = self._hosted.get((log.topic, log.partition))
+        return None if partition is None or partition.log is not log else partition.high_watermark
 
     # Requests.
 
@@ -714,7 +724,7 @@ class Replicas:
         return AppendOutcome(error, appended.base_offset if error is ErrorCode.NONE else -1)
 
     def read_local(self, topic: str, partition: int, offset: int, max_bytes: int) -> LogRead:
-        """Up to the log's end. Raises Refused, OffsetOutOfRange."""
+        """Up to the log's end. Raises Refused, OffsetOutOfRange, RecordsDamaged."""
         return self.find(topic, partition).read_local(offset, max_bytes)
 
     def partition_state(self, topic: str, partition: int) -> PartitionState | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from posixpath import dirname
 from random import Random
@@ -91,6 +91,13 @@ class StoredLog:
     @property
     def key(self) -> TopicPartition:
         return self.topic, self.partition
+
+
+HighWatermarkOf = Callable[[PartitionLog], int | None]
+
+
+def _as_before(log: PartitionLog) -> int | None:
+    return None
 
 
 class LogDirectory:
@@ -480,17 +487,22 @@ class LogDirectory:
 
     # Checkpoints and the end.
 
-    async def checkpoint(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write recovery points, log start offsets and the given high watermarks (others keep the
-        value they had). Best called every few seconds: it bounds what recovery must read."""
+    async def checkpoint(self, high_watermark_of: HighWatermarkOf = _as_before) -> None:
+        """Write recovery points, log start offsets and high watermarks. Best called every few
+        seconds: it bounds what recovery must read.
+
+        `high_watermark_of` is asked for each log that is still open when its turn comes, in slices
+        (RULES F1): each entry was true at some instant of the call, and nothing is promised of two
+        entries together. None: the one written before stays.
+        """
         async with self._writing:
             self._behind |= dict.fromkeys((RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS))
-            await self._take_offsets(high_watermarks)
+            await self._take_offsets(high_watermark_of)
             await self._write(RECOVERY_POINTS, self._recovery_points)
             await self._write(LOG_START_OFFSETS, self._log_start_offsets)
             await self._write(HIGH_WATERMARKS, self.high_watermarks)
 
-    async def _take_offsets(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+    async def _take_offsets(self, high_watermark_of: HighWatermarkOf) -> None:
         for number, (key, log) in enumerate(list(self._logs.items()), start=1):
             if number % LINES_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -500,8 +512,9 @@ class LogDirectory:
                 # Otherwise the next start would take the damage for an ordinary torn tail.
                 self._recovery_points[key] = log.recovery_point
             self._log_start_offsets[key] = log.log_start_offset
-            if key in high_watermarks:
-                self.high_watermarks[key] = high_watermarks[key]
+            high_watermark = high_watermark_of(log)
+            if high_watermark is not None:
+                self.high_watermarks[key] = high_watermark
 
     async def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """With `_writing` held."""
@@ -545,7 +558,7 @@ class LogDirectory:
             if failure is not None:
                 raise failure
         self._damaged |= any(log.damage is not None or log.half_cut is not None for log in logs)
-        await self.checkpoint({})
+        await self.checkpoint()
         self._logs.clear()
 
     async def write_clean_marker(self, broker_epoch: int) -> bool:

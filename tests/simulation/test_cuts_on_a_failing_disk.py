@@ -149,7 +149,7 @@ class Process:
         self.failed = self.refused.failed
         # With the regular checkpoint in between, which may fail, too.
         with suppress(OSError):
-            await directory.checkpoint({})
+            await directory.checkpoint()
         self.tried = True
         await self.again.wait()
         if log.half_cut is not None:

@@ -135,7 +135,7 @@ class Script:
 
     async def checkpoint(self, directory: LogDirectory) -> None:
         number = len(self.starts) - 1
-        await directory.checkpoint({})
+        await directory.checkpoint()
         self.checkpointed = number
 
     async def compact(self, log: PartitionLog, host: Host, *, segments: int) -> None:

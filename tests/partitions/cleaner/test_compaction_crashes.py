@@ -57,7 +57,7 @@ async def before_the_crash() -> tuple[Scene, Written]:
     written = Written(scene)
     for number in range(3):
         await written.write(number)
-    await scene.directory.checkpoint({})
+    await scene.directory.checkpoint()
     return scene, written
 
 

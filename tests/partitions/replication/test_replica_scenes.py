@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -302,6 +302,52 @@ def test_f1_many_replicas_change_their_role_over_several_turns_by_the_newest_ima
     scene.settle(0.01)
     assert leaders() == [3] * 7
     assert node.replicas.counters.leader_changes == 2
+
+
+def test_f1_a_change_of_brokers_reaches_all_that_lead_over_several_turns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RULES D3: who may join an ISR depends on it. Followers need not know."""
+    monkeypatch.setattr(replicas, "CHECKED_AT_ONCE", 3)
+    scene = ReplicaScene(world)
+    scene.create(1, 2, partitions=4)
+    scene.create(2, 1, partitions=4, name="other")
+    scene.settle()
+    node = scene.nodes[1]
+
+    def know_of_fenced(topic: str) -> list[bool]:
+        wanted = [node.partition(number, topic)._wanted for number in range(4)]
+        return [brokers[3].fenced for _, _, brokers in filter(None, wanted)]
+
+    def hear(change: Callable[[int], object]) -> list[bool]:
+        change(3)  # It has no replica.
+        node.hear()
+        return know_of_fenced("t")
+
+    first = scene.on(1, lambda: hear(scene.metadata.fence))
+    assert sum(first) == 3
+    # Another change meanwhile comes behind what is waiting.
+    assert scene.on(1, lambda: hear(scene.metadata.unfence)) == first
+    scene.settle(0.01)
+    assert know_of_fenced("t") == [False] * 4
+    assert know_of_fenced("other") == [False] * 4
+
+
+def test_a_checkpoint_asks_for_no_watermark_of_a_topic_that_had_the_name_before(
+    world: World,
+) -> None:
+    """Case P24. What the checkpoint takes, it takes in slices, or behind another writer."""
+    scene = ReplicaScene(world)
+    scene.create()
+    node = scene.nodes[1]
+    old = node.partition().log
+    scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id("t"),), None))
+    scene.publish()
+    scene.settle()
+    assert node.replicas._high_watermark_of(old) is None
+    scene.create(uuid=topic_id("again"))
+    assert node.replicas._high_watermark_of(old) is None
+    assert node.replicas._high_watermark_of(node.partition().log) == 0
 
 
 def test_what_goes_through_a_topic_is_counted_where_it_goes(world: World) -> None:

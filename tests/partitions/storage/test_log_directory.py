@@ -129,7 +129,7 @@ async def test_c7_a_clean_stop_is_remembered_with_its_broker_epoch_once() -> Non
     log = await directory.create_log("topic", 0, TOPIC_ID, SMALL)
     await filled(log, 20)
     held = contents(log)
-    await directory.checkpoint({("topic", 0): 17})
+    await directory.checkpoint(lambda log: 17)
     await directory.close_logs()
     assert await directory.write_clean_marker(42)
     await directory.close()
@@ -212,7 +212,7 @@ async def test_a_topic_created_again_begins_empty() -> None:
     directory = await open_directory(disk)
     log = await directory.create_log("topic", 0, TOPIC_ID, SMALL)
     await filled(log, 20)
-    await directory.checkpoint({("topic", 0): 20})
+    await directory.checkpoint(lambda log: 20)
     for _ in range(2):
         again = await directory.create_log("topic", 0, UUID(int=78), SMALL)
     assert again.log_end_offset == 0
@@ -285,7 +285,7 @@ async def test_a_cut_never_leaves_a_checkpoint_above_the_log() -> None:
     directory = await open_directory(disk)
     log = await directory.create_log("topic", 0, TOPIC_ID, SMALL)
     await filled(log, 20)
-    await directory.checkpoint({})
+    await directory.checkpoint()
     before = disk.steps
     await log.truncate_to(7)
     steps = disk.steps - before
@@ -294,7 +294,7 @@ async def test_a_cut_never_leaves_a_checkpoint_above_the_log() -> None:
         directory = await open_directory(disk)
         log = await directory.create_log("topic", 0, TOPIC_ID, SMALL)
         await filled(log, 20)
-        await directory.checkpoint({})
+        await directory.checkpoint()
         disk.crash_at = disk.steps + crash_at
         with pytest.raises(Crashed):
             await log.truncate_to(7)
