@@ -28,8 +28,8 @@ from .sequences import Resend, Sending, Verdict, Window
 LAST_EPOCH = 32_767
 
 SPREAD_S = 0.008
-"""Up to so long after each other the batches of a burst leave: a broker may change its mind about
-the partition in between, and take the second when it has refused the first."""
+"""Up to so long after each other the batches of a burst leave, or at once: a broker may change its
+mind about the partition in between, and take the second when it has refused the first."""
 
 
 class Lane:
@@ -140,7 +140,7 @@ class PipelinedProducer:
             if not self._broken and lane.window.next_to_send() is sending:
                 assert identity == self._identity
                 self._send(lane, sending, pipeline, leader)
-                await asyncio.sleep(SPREAD_S * self._dice.random())
+                await asyncio.sleep(max(0.0, self._dice.uniform(-SPREAD_S, SPREAD_S)))
 
     async def _identified(self) -> tuple[int, int]:
         """Raises NotAsked."""

@@ -237,13 +237,24 @@ class Ledger:
                 )
 
     def _find(self, key: Key, offset: int, value: bytes, before: Batch | None) -> Batch | None:
-        """The batch with this record at this offset; the committed one, when there is one. A batch
-        sent again may stand there in two epochs: had the older one been committed, a leader of the
-        younger would not have written there."""
-        for _, known in sorted(self._names.get((key, offset), {}).items(), reverse=True):
-            if value in known.data and (before is None or known.batch.name == before.name):
-                return known.batch
-        return None
+        """The batch with this record at this offset; the committed one, when there is one.
+
+        A batch sent again may stand there in two epochs, where two leaders took it. Committed is
+        then the one that the members hold. Where they do not, the younger one is missed: had the
+        older been committed by then, a leader of the younger would not have written there.
+        """
+        found = [
+            known.batch
+            for _, known in sorted(self._names.get((key, offset), {}).items(), reverse=True)
+            if value in known.data and (before is None or known.batch.name == before.name)
+        ]
+        for batch in found:
+            if all(
+                self.disks[node_id].holds(key, batch.base_offset, batch.name)
+                for node_id in self.members(key)
+            ):
+                return batch
+        return found[0] if found else None
 
     # Disks (`disks.OnBatch`)
 

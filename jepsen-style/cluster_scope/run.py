@@ -84,20 +84,26 @@ def run_schedule(
     floors: bool = True,
     recorder: Recorder | None = None,
 ) -> SeedResult:
-    """`bug`: a control, see `controls`. Without `floors` a run may be as short as its schedule, and
-    need not have been hard. `recorder` writes the history down while it comes about."""
+    """`bug`: a control, see `controls`; such a run ends when it has shown itself, unless a history is
+    wanted. Without `floors` a run may be as short as its schedule, and need not have been hard.
+    `recorder` writes the history down while it comes about."""
     result = SeedResult(schedule.seed)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with broken_by(bug), World(schedule.seed, processor_limit_s=PROCESSOR_S) as world:
-            _Run(world, schedule, result, recorder, floors=floors).go()
+            shown = bug is not None and recorder is None
+            _Run(world, schedule, result, recorder, floors=floors, until_violation=shown).go()
             result.digest = world.trace.digest()
     except WatchdogExpired as error:
         result.stuck.append(f"spins: {error}")
     finally:
         logging.disable(level)
     return result
+
+
+class _Seen(Exception):
+    """A control has shown itself."""
 
 
 class _Run:
@@ -109,8 +115,10 @@ class _Run:
         recorder: Recorder | None,
         *,
         floors: bool,
+        until_violation: bool,
     ) -> None:
         self._has_floors = floors
+        self._until_violation = until_violation
         self._world = world
         self._schedule = schedule
         self._result = result
@@ -142,6 +150,8 @@ class _Run:
         with self._watch.installed():
             try:
                 self._hurt_and_settle()
+            except _Seen:
+                pass
             except NotReached as error:
                 result.stuck.append(f"stuck: {str(error)[:300]}")
             except (HostFailed, SimEscape) as error:
@@ -178,7 +188,7 @@ class _Run:
         self._workload.start()
         healed_at = self._injector.schedule(self._schedule.faults)
         hurt_until = self._world.now + self._schedule.hurt_ms / 1000
-        self._world.run(max(healed_at, hurt_until) - self._world.now)
+        self._pass(max(healed_at, hurt_until) - self._world.now)
         progress = self._workload.progress()
         self._await(progress, "after the last heal some partition acknowledges nothing")
         self._await(self._whole, "not every replica is in sync again")
@@ -216,7 +226,18 @@ class _Run:
         while not condition():
             if self._world.now > end:
                 raise NotReached(f"{text}: {self._state()}")
-            self._world.run(LOOK_S)
+            self._pass(LOOK_S)
+
+    def _pass(self, seconds: float) -> None:
+        """Let time pass. Raises _Seen."""
+        if not self._until_violation:
+            self._world.run(seconds)
+            return
+        end = self._world.now + seconds
+        while self._world.now < end:
+            self._world.run(min(LOOK_S, end - self._world.now))
+            if self._ledger.violations:
+                raise _Seen
 
     def _state(self) -> str:
         groups = [group.state() for group in self._workload.groups]
