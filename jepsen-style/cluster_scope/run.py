@@ -84,7 +84,7 @@ def run_schedule(
     floors: bool = True,
     recorder: Recorder | None = None,
 ) -> SeedResult:
-    """`bug`: a control, see `controls`; such a run ends when it has shown itself, unless a history is
+    """`bug`: a control, see `controls`; a run ends when that has shown itself, unless a history is
     wanted. Without `floors` a run may be as short as its schedule, and need not have been hard.
     `recorder` writes the history down while it comes about."""
     result = SeedResult(schedule.seed)
