@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url
-from .terminal import As, Output, clear_screen, emit, headline, say, table
+from .terminal import As, Output, Watch, emit, headline, look_and_watch, say, table
 
 group = typer.Typer(
     name="group",
@@ -20,9 +19,6 @@ group = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="GROUP")]
-
-LOOK_SECONDS = 1.0
-"""Between two looks with `--watch`."""
 
 LAG_HEADER = (
     "TOPIC",
@@ -73,27 +69,20 @@ def describe(name: Name, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> N
 @group.command()
 def lag(
     name: Annotated[str | None, typer.Argument(metavar="[GROUP]")] = None,
-    watch: Annotated[
-        bool, typer.Option("-w", "--watch", help="Look again every second until Ctrl-C.")
-    ] = False,
+    watch: Watch = False,
     output: As = Output.TABLE,
     url: Url = DEFAULT_URL,
 ) -> None:
     """Show what a group, or every group, has yet to read."""
     api = NodeApi(url)
-    while True:
+
+    def look() -> str:
         documents = [api.call("GET", f"{_path(one)}/lag") for one in _names(api, name)]
-        if watch:
-            clear_screen()
         if output is Output.JSON:
-            emit(json.dumps(documents if name is None else documents[0]))
-        elif not documents:
-            say("There are no groups.")
-        else:
-            emit(_between(output).join(_lag_table(document, output) for document in documents))
-        if not watch:
-            return
-        time.sleep(LOOK_SECONDS)
+            return json.dumps(documents if name is None else documents[0])
+        return _between(output).join(_lag_table(document, output) for document in documents)
+
+    look_and_watch(look, watch=watch, nothing="There are no groups.")
 
 
 @group.command()

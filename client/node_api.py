@@ -140,7 +140,7 @@ def topic_path(topic: str) -> str:
 def no_topic(message: str, did_you_mean: str | None) -> Failure:
     """What the node said, with what helps on the command line."""
     hint = f"did you mean {did_you_mean!r}?" if did_you_mean else "`logboat topic list` shows all"
-    return Failure(f"{message}; {hint}")
+    return Failure(f"{message.rstrip('.')}; {hint}")
 
 
 def _failure(status: int, body: Any) -> Failure:
@@ -149,7 +149,7 @@ def _failure(status: int, body: Any) -> Failure:
         return Failure(f"HTTP {status}", exit_status)
     message = body.get("message", f"HTTP {status}")
     if body.get("error_code") == NO_GROUP:
-        return Failure(f"{message}; `logboat group list` shows all")
+        return Failure(f"{message.rstrip('.')}; `logboat group list` shows all")
     hint = f" ({body['hint']})" if body.get("hint") else ""
     return Failure(f"{message}{hint}", exit_status)
 

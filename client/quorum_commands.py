@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url
-from .terminal import As, Output, emit, headline, say, table
+from .terminal import As, Output, Watch, emit, look_and_watch, say, table
 
 quorum = typer.Typer(
     name="quorum",
@@ -20,22 +20,26 @@ quorum = typer.Typer(
 
 
 @quorum.command()
-def status(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
+def status(watch: Watch = False, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     """Show leader, voters and observers, as the leader sees them."""
-    document = NodeApi(url).call("GET", "/api/v1/quorum")
+    api = NodeApi(url)
+    look_and_watch(lambda: _status(api.call("GET", "/api/v1/quorum"), output), watch=watch)
+
+
+def _status(document: dict[str, Any], output: Output) -> str:
     if output is Output.JSON:
-        emit(json.dumps(document, indent=2))
-        return
-    headline(
-        f"cluster {document['cluster_id']}: node {document['leader_id']} leads in epoch "
-        f"{document['leader_epoch']}, high watermark {document['high_watermark']}, "
-        f"largest lag {document['max_follower_lag']}",
-        output,
-    )
+        return json.dumps(document, indent=2)
     header = ("NODE", "ROLE", "LOG-END", "LAG", "LAST-CONTACT", "DIRECTORY-ID")
     voters = [_row(one, "leader" if one["leads"] else "follower") for one in document["voters"]]
     observers = [_row(one, "observer") for one in document["observers"]]
-    emit(table(header, voters + observers, output))
+    shown = table(header, voters + observers, output)
+    if output is Output.PLAIN:
+        return shown
+    return (
+        f"cluster {document['cluster_id']}: node {document['leader_id']} leads in epoch "
+        f"{document['leader_epoch']}, high watermark {document['high_watermark']}, "
+        f"largest lag {document['max_follower_lag']}\n{shown}"
+    )
 
 
 @quorum.command()

@@ -28,7 +28,10 @@ def produce(
         list[str] | None,
         typer.Option("-H", "--header", metavar="NAME=VALUE", help="Of every record; repeatable."),
     ] = None,
-    partition: Annotated[int | None, typer.Option("-p", "--partition", min=0)] = None,
+    partition: Annotated[
+        int | None,
+        typer.Option("-p", "--partition", min=0, help="Write to this one; else the key decides."),
+    ] = None,
     tombstone: Annotated[
         bool, typer.Option("-Z", "--tombstone", help="An empty value is a null one.")
     ] = False,

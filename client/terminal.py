@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,6 +23,11 @@ class Output(StrEnum):
 
 As = Annotated[Output, typer.Option("-o", "--output", help="table, json or plain")]
 """The option of every command that shows data."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks with `--watch`."""
+
+Watch = Annotated[bool, typer.Option("-w", "--watch", help="Look again every second until Ctrl-C.")]
 
 
 def say(sentence: str) -> None:
@@ -53,6 +59,21 @@ def clear_screen() -> None:
     """On a terminal only; elsewhere what was shown stays."""
     if _is_terminal():
         print("\x1b[H\x1b[2J", end="")
+
+
+def look_and_watch(look: Callable[[], str], *, watch: bool, nothing: str = "") -> None:
+    """Emit what `look` finds, once, or again and again in the place of what it found before; say
+    `nothing` where that is empty. The last answer stands there until there is the next."""
+    while True:
+        found = look()
+        if watch:
+            clear_screen()
+        emit(found)
+        if nothing and not found:
+            say(nothing)
+        if not watch:
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 def table(

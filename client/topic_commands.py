@@ -37,8 +37,12 @@ def list_topics(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
 @topic.command()
 def create(
     name: Name,
-    partitions: Annotated[int | None, typer.Option("-p", "--partitions", min=1)] = None,
-    replicas: Annotated[int | None, typer.Option("-r", "--replicas", min=1)] = None,
+    partitions: Annotated[
+        int | None, typer.Option("-p", "--partitions", min=1, help="How many.")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option("-r", "--replicas", min=1, help="Of each partition.")
+    ] = None,
     config: Annotated[
         list[str] | None, typer.Option("-c", "--config", metavar="NAME=VALUE", help="Repeatable.")
     ] = None,

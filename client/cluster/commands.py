@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..failure import Failure
-from ..terminal import As, Output, clear_screen, emit, headline, say
+from ..terminal import LOOK_SECONDS, As, Output, Watch, clear_screen, emit, headline, say
 from .node_commands import node
 from .places import DataDir, Ephemeral, existing_folder, refuse_both
 
@@ -20,9 +20,6 @@ cluster = typer.Typer(
 )
 
 cluster.add_typer(node)
-
-LOOK_SECONDS = 1.0
-"""Between two looks with `--watch`."""
 
 
 @cluster.command()
@@ -95,9 +92,7 @@ def status(
     data_dir: DataDir = None,
     ephemeral: Ephemeral = False,
     output: As = Output.TABLE,
-    watch: Annotated[
-        bool, typer.Option("-w", "--watch", help="Look again every second until Ctrl-C.")
-    ] = False,
+    watch: Watch = False,
     exit_when_healthy: Annotated[
         bool, typer.Option("--exit-when-healthy", help="Wait until every node is ready.")
     ] = False,

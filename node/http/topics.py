@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from ...metadata.image import TopicImage
+from ...wire import ErrorCode
 from ...wire.messages.create_partitions import CreatePartitionsRequest
 from ...wire.messages.create_topics import CreateTopicsRequest
 from ...wire.messages.delete_topics import DeleteTopicsRequest
@@ -103,6 +104,8 @@ async def delete_topic(request: web.Request) -> web.Response:
     wanted = DeleteTopicsRequest(topics=[state], timeout_ms=int(ADMIN_SECONDS * 1000))
     response = await decided(partial(request.app[NODE].delete_topics, wanted))
     result = response.responses[0]
+    if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        raise _no_topic(name)
     if result.error_code:
         raise from_kafka(result.error_code, result.error_message)
     return web.Response(status=204)
@@ -130,8 +133,12 @@ async def decided(ask: Callable[[float], Awaitable[Answer]]) -> Answer:
 def existing_topic(node: HttpNode, name: str) -> TopicImage:
     topic = node.image().topics.get(name)
     if topic is None:
-        raise from_kafka(3, f"there is no topic {name[:249]!r}")
+        raise _no_topic(name)
     return topic
+
+
+def _no_topic(name: str) -> ApiError:
+    return from_kafka(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name[:249]!r}")
 
 
 def _creation(body: bytes) -> CreateTopicsRequest:

@@ -92,7 +92,9 @@ async def test_delete_is_204_and_then_404(http: Http) -> None:
     assert (await http.delete("/api/v1/topics/orders")).status == 204
     response = await http.delete("/api/v1/topics/orders")
     assert response.status == 404
-    assert (await response.json())["error_code"] == 40403
+    document = await response.json()
+    assert document["error_code"] == 40403
+    assert document["message"] == "there is no topic 'orders'"
 
 
 async def test_an_unknown_topic_is_404(http: Http) -> None:
