@@ -38,6 +38,7 @@ from .handlers import CLIENT_APIS, INTERNODE_APIS
 from .internode import InternodeListener
 from .known_brokers import KnownBrokers
 from .listener import UNBOUNDED, CannotListen, ClientListener, bind, sentence
+from .long_lived import Settle, settle_logs
 from .loop_lag import LoopLag
 from .offset_store import ReplicatedOffsets
 from .peers import Peers
@@ -73,13 +74,15 @@ async def run_node(
     on_fatal: OnFatal = lambda _: None,
     open_files: int = MOST_OPEN_FILES,
     most_connections: int = UNBOUNDED,
+    settle: Settle | None = None,
 ) -> None:
     """Run until `stop` is set, then leave in order.
 
     Raises what ends the process otherwise: Fatal, or before anything was changed on disk
     CannotListen or DirectoryRefused. `on_fatal` hears of a fatal error at once, before anything
     else can run: a process ends itself there. `open_files`: how many the logs may keep open;
-    `most_connections`: how many clients the process has descriptors for.
+    `most_connections`: how many clients the process has descriptors for. `settle`: of a process
+    that is this node's alone.
     """
 
     def end(error: BaseException) -> None:
@@ -96,6 +99,7 @@ async def run_node(
         fatal,
         open_files=open_files,
         most_connections=most_connections,
+        settle=settle,
     )
     try:
         on_listening(await node.start())
@@ -126,6 +130,7 @@ class Node:
         *,
         open_files: int = MOST_OPEN_FILES,
         most_connections: int = UNBOUNDED,
+        settle: Settle | None = None,
     ) -> None:
         self.config = config
         self.disk = disk
@@ -135,6 +140,7 @@ class Node:
         self._requests: Counter[ApiKey] = Counter()
         self._on_fatal = on_fatal
         self._open_files = open_files
+        self._settle = settle
         self._tasks = TaskScope(on_fatal)
         self._started = False
         self._controller_clients: list[ControllerClient] = []
@@ -169,6 +175,9 @@ class Node:
         self._make_quorum(self.log_directory)
         self._make_replicas(self.log_directory)
         self._make_services()
+        if self._settle is not None:
+            logs = self.log_directory.logs()
+            self._tasks.spawn(settle_logs(self._settle, lambda: len(logs)), name="long-lived logs")
         self.machine.subscribe(self.services.known_brokers.on_image)
         await self.internode.serve(
             self.credential,

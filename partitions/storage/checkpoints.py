@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from ...seam import Disk, read_file, write_file_atomically
 
@@ -73,13 +74,13 @@ def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
 
 async def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     """As they are now. Durable when it returns."""
-    entries = list(offsets.items())
+    entries = iter(dict(offsets).items())
     lines: list[str] = []
-    for first in range(0, len(entries), LINES_AT_ONCE):
-        if first > 0:
+    while more := [
+        f"{topic} {partition} {offset}"
+        for (topic, partition), offset in islice(entries, LINES_AT_ONCE)
+    ]:
+        if lines:
             await asyncio.sleep(0)
-        lines += [
-            f"{topic} {partition} {offset}"
-            for (topic, partition), offset in entries[first : first + LINES_AT_ONCE]
-        ]
+        lines += more
     await write_file_atomically(disk, path, encode_lines(lines))

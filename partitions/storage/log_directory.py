@@ -503,7 +503,7 @@ class LogDirectory:
             await self._write(HIGH_WATERMARKS, self.high_watermarks)
 
     async def _take_offsets(self, high_watermark_of: HighWatermarkOf) -> None:
-        for number, (key, log) in enumerate(list(self._logs.items()), start=1):
+        for number, (key, log) in enumerate(self._logs.copy().items(), start=1):
             if number % LINES_AT_ONCE == 0:
                 await asyncio.sleep(0)
             if self._logs.get(key) is not log:
