@@ -1,7 +1,7 @@
 """Every broker setting that this broker honours, and which of them may change while it runs.
 
 Names, types, defaults and ranges as Kafka 4.4 has them, in our words. One default differs:
-`log.flush.interval.messages` is 1, synced mode (RULES C1).
+`log.flush.interval.messages` is 1, synced mode (RULES C1). `log.scrubber.*` are ours alone.
 """
 
 from __future__ import annotations
@@ -509,6 +509,29 @@ BROKER_CONFIGS: Mapping[str, Definition] = by_name(
             ConfigType.LONG,
             None,
             "Broker default for topics without segment.ms.",
+            update=UpdateMode.CLUSTER_WIDE,
+        ),
+        Definition(
+            "log.scrubber.enable",
+            ConfigType.BOOLEAN,
+            "true",
+            "Whether old data is read now and then to see if the disk has changed it.",
+            update=UpdateMode.CLUSTER_WIDE,
+        ),
+        Definition(
+            "log.scrubber.interval.ms",
+            ConfigType.LONG,
+            "604800000",
+            "From the begin of one round of the scrubber over all logs to the next.",
+            check=at_least(1000),
+            update=UpdateMode.CLUSTER_WIDE,
+        ),
+        Definition(
+            "log.scrubber.io.max.bytes.per.second",
+            ConfigType.DOUBLE,
+            "4194304",
+            "Average rate the scrubber reads with at most.",
+            check=at_least(1024),
             update=UpdateMode.CLUSTER_WIDE,
         ),
         Definition(

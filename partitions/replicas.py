@@ -58,6 +58,7 @@ from .storage import (
 from .storage.cleaner import CleanerSettings, CleaningCandidate, LogCleaner
 from .storage.group_commit import PASSING_ERRORS
 from .storage.producer_expiry import ProducerExpiry
+from .storage.scrubber import LogScrubber, ScrubberSettings
 from .traffic import Traffic
 from .waiting_room import PendingAnswers
 
@@ -202,6 +203,13 @@ class Replicas:
             settings=lambda: CleanerSettings.from_broker_configs(self._broker_configs()),
             candidates=self._to_clean,
         )
+        self._scrubber = LogScrubber(
+            disk=disk,
+            rng=rng,
+            settings=lambda: ScrubberSettings.from_broker_configs(self._broker_configs()),
+            logs=self._to_scrub,
+            counters=self.counters,
+        )
         self._surroundings = Surroundings(
             node_id=node_id,
             config=config,
@@ -230,6 +238,7 @@ class Replicas:
         self._scope.spawn(self._delete_outlived_regularly(), name="retention")
         self._scope.spawn(self._expire_producers_regularly(), name="producer expiry")
         self._scope.spawn(self._cleaner.run(), name="compaction")
+        self._scope.spawn(self._scrubber.run(), name="scrubber")
         if self._image is not None:
             self._assignments.on_first_image(self._image)
             self._take_up()
@@ -619,6 +628,10 @@ class Replicas:
             for partition in compacted
             if partition.role is not Role.OFFLINE and not partition.closed
         ]
+
+    def _to_scrub(self) -> list[PartitionLog]:
+        """Those that serve or follow: damage in another is known, or nobody counts on it."""
+        return [p.log for p in self._hosted.values() if p.role is not Role.OFFLINE]
 
     async def _expire_producers_regularly(self) -> None:
         while True:

@@ -63,5 +63,10 @@ class ReplicationCounters:
     """Truncations below the watermark, after unclean elections."""
     truncations: int = 0
     leader_changes: int = 0
+    scrubbed_bytes: int = 0
+    scrubbed_logs: int = 0
+    """Read to their end by the scrubber."""
+    damage_scrubbed: int = 0
+    """Logs in which the scrubber was the first to meet damage."""
     lost_group_records: int = 0
     """Of groups, found missing for good by coordinators that load them; once for each loading."""

@@ -178,6 +178,13 @@ def _counts(counters: ReplicationCounters) -> Iterator[tuple[str, str, int]]:
         counters.replicas_that_lost_data,
     )
     yield (
+        "logboat_scrubbed_bytes",
+        "Old data read to see whether it is whole",
+        (counters.scrubbed_bytes),
+    )
+    yield "logboat_scrubbed_logs", "Logs read to their end for that", counters.scrubbed_logs
+    yield "logboat_damage_scrubbed", "Logs found damaged by that", counters.damage_scrubbed
+    yield (
         "logboat_lost_group_records",
         "Records of consumer groups that coordinators here found lost for good when they loaded",
         counters.lost_group_records,

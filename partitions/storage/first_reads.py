@@ -53,7 +53,9 @@ class FirstReads:
         self._tested_from = min(self._tested_from, self._tested_to)
 
 
-class _InMemory:
+class InMemory:
+    """Bytes to be walked over as if they were a file."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
 
@@ -71,7 +73,7 @@ def first_fault(
     """
     if not data:
         return 0, "no bytes"
-    scan = Scan(_InMemory(data), 0, len(data), verify_from=0, read_bytes=len(data))
+    scan = Scan(InMemory(data), 0, len(data), verify_from=0, read_bytes=len(data))
     before: BatchHeader | None = None
     at = 0
     for position, header, _ in scan:

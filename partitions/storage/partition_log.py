@@ -267,6 +267,21 @@ class PartitionLog:
     def segment_base_offsets(self) -> tuple[int, ...]:
         return tuple(self._bases)
 
+    def at_rest(self) -> list[tuple[Segment, int]]:
+        """What is on the device, by segment and how many of its bytes: it does not change unless
+        the log is cut. The active segment is left out while something is not synced yet. A damaged
+        log has nothing of the kind."""
+        if self._refuse is not None or self.damage is not None:
+            return []
+        synced = self.synced_segments
+        if not self._sealed and self.recovery_point == self.log_end_offset:
+            synced = (*synced, self._active)
+        return [(segment, segment.size) for segment in synced]
+
+    def has_segment(self, segment: Segment) -> bool:
+        """Not deleted, replaced or cut off."""
+        return any(segment is each for each in self._segments)
+
     def update_config(self, config: LogConfig) -> None:
         """New settings from the next append on. The durability mode stays (RULES C1)."""
         self.config = config
