@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,7 +15,9 @@ from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, NodeApi, Url
 from .terminal import As, Output, emit, table
 
-CONNECT_SECONDS = 2.0
+SECONDS = 5.0
+"""For a connection, and for an answer."""
+
 MOST_SKEW_SECONDS = 2.0
 
 
@@ -28,7 +31,7 @@ class Finding:
 def doctor(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
     """Look for what is wrong with a cluster, from here.
 
-    Are its nodes up, where do they say they are, can this machine reach that, do the clocks agree?
+    Are its nodes up, where do they say they are, does the node answer there, do the clocks agree?
     Status 1 when something is wrong."""
     findings = list(examine(NodeApi(url)))
     if output is Output.JSON:
@@ -54,44 +57,61 @@ def examine(api: NodeApi) -> Iterator[Finding]:
     yield Finding("the cluster is healthy", overview["is_healthy"], reasons or "yes")
     for node in overview["nodes"]:
         yield from _of_node(node)
-    yield _clock(api)
 
 
 def _of_node(node: dict[str, Any]) -> Iterator[Finding]:
     name = f"node {node['id']}"
     yield Finding(f"{name} is active", node["state"] == "active", node["state"])
-    for protocol in ("kafka", "http"):
-        address = node[protocol]
-        if address is None:
-            continue
-        problem = _unreachable(address)
-        yield Finding(
-            f"{name} is reached at its advertised {protocol} address",
-            problem is None,
-            address if problem is None else f"{address}: {problem}",
-        )
+    kafka, http = node["kafka"], node["http"]
+    yield _kafka(f"{name} answers as Kafka does at its advertised address", kafka)
+    if http is not None:
+        yield _clock(f"{name} tells the time of here at its advertised HTTP address", http)
 
 
-def _unreachable(address: str) -> str | None:
+def _kafka(what: str, address: str) -> Finding:
+    """Whether a client that is sent there finds a broker."""
     import socket
 
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
-            return None
+        with socket.create_connection((host.strip("[]"), int(port)), SECONDS) as connection:
+            connection.sendall(_ASKS_FOR_APIS)
+            apis = _apis(connection.makefile("rb").read(_APIS_BEGIN.size))
     except OSError as error:
-        return str(error)
+        return Finding(what, False, f"{address}: {error.strerror or error}")
+    if apis is None:
+        return Finding(what, False, f"{address}: somebody else listens there")
+    return Finding(what, True, f"{address} ({apis} APIs)")
 
 
-def _clock(api: NodeApi) -> Finding:
+_ASKS_FOR_APIS = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+"""Length, key and version of ApiVersions, correlation id, no client id: every broker answers it."""
+
+_APIS_BEGIN = struct.Struct(">iihi")
+"""Length, correlation id, error code, number of APIs."""
+
+
+def _apis(answer: bytes) -> int | None:
+    if len(answer) < _APIS_BEGIN.size:
+        return None
+    length, correlation_id, error_code, count = _APIS_BEGIN.unpack(answer)
+    # Six bytes an API in version 0.
+    is_answer = (correlation_id, error_code, length) == (0, 0, 10 + 6 * count)
+    return count if is_answer else None
+
+
+def _clock(what: str, address: str) -> Finding:
     from email.utils import parsedate_to_datetime
 
-    what = "the clocks agree"
     before = time.time()
-    answer = api.ask("GET", "/healthz", None)
+    try:
+        answer = NodeApi(f"http://{address}").ask("GET", "/healthz", None, timeout_seconds=SECONDS)
+    except Failure as failure:
+        return Finding(what, False, failure.sentence)
     here = (before + time.time()) / 2
     date = answer.headers.get("Date")
     if date is None:
-        return Finding(what, True, "the node does not say its time")
+        return Finding(what, True, f"{address}, which does not say")
+    # The header has whole seconds, rounded down.
     skew = abs(parsedate_to_datetime(date).timestamp() + 0.5 - here)
-    return Finding(what, skew <= MOST_SKEW_SECONDS, f"within {skew:.0f} s")
+    return Finding(what, skew <= MOST_SKEW_SECONDS, f"{address}, {skew:.0f} s away")

@@ -1,0 +1,78 @@
+"""`logboat doctor`: what is wrong with where a node says it is, and with its clock."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from logboat.client import doctor
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever answers here may be slow."""
+    monkeypatch.setattr(doctor, "SECONDS", 60.0)
+
+
+@contextmanager
+def somebody(answer: bytes | None) -> Iterator[str]:
+    """Listens, and answers whatever comes first with this; None: not at all."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                if answer is None:
+                    connection.recv(1)  # Until the other side has had enough.
+                else:
+                    connection.sendall(answer)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        serving.join()
+
+
+def http_answer(date: str) -> bytes:
+    return f"HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: 2\r\n\r\n{{}}".encode()
+
+
+def test_a_broker_at_the_advertised_address_is_good() -> None:
+    two_apis = b"\0\0\0\x16" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\x02" + bytes(12)
+    with somebody(two_apis) as address:
+        found = doctor._kafka("it answers", address)
+    assert (found.good, found.said) == (True, f"{address} (2 APIs)")
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\0\x02\x02\x0a" + bytes(9)]
+)
+def test_another_server_at_the_advertised_address_is_wrong(answer: bytes) -> None:
+    with somebody(answer) as address:
+        found = doctor._kafka("it answers", address)
+    assert (found.good, found.said) == (False, f"{address}: somebody else listens there")
+
+
+def test_an_advertised_address_that_does_not_answer_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "SECONDS", 0.2)
+    with somebody(None) as address:
+        found = doctor._kafka("it answers", address)
+    assert (found.good, found.said) == (False, f"{address}: timed out")
+    assert "Connection refused" in doctor._kafka("it answers", NOBODY).said
+
+
+def test_a_clock_that_is_wrong_is_told() -> None:
+    with somebody(http_answer("Thu, 01 Jan 1970 00:00:00 GMT")) as address:
+        found = doctor._clock("the time", address)
+    assert not found.good
+    assert found.said.startswith(f"{address}, ")
+    assert "does not answer" in doctor._clock("the time", NOBODY).said
