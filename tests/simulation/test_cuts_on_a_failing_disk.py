@@ -308,6 +308,30 @@ def test_c4_a_disk_that_breaks_in_a_cut_ends_the_process(cut: str) -> None:
     for_every_number(lambda n: fail_at(CUTS[cut], n, *BROKEN, go_on), at_least=1)
 
 
+@pytest.mark.parametrize("opened_in_vain", [False, True])
+def test_c7_a_log_that_is_half_cut_and_not_open_again_prevents_the_clean_marker(
+    opened_in_vain: bool,
+) -> None:
+    """The next start would take it as it is."""
+
+    async def main(host: Host) -> None:
+        directory = await open_directory(host)
+        log = await filled_log(directory, host, damaged=False)
+        refused = RefusedCalls(host, 8, *FULL[:1], kinds=FULL[1])
+        with pytest.raises(StorageFailed):
+            await log.truncate_to(6)
+        assert log.half_cut is not None
+        if opened_in_vain:
+            with pytest.raises(OSError, match="No space left"):
+                await open_log(directory)
+        refused.heal()
+        await directory.close_logs()
+        assert not await directory.write_clean_marker(1)
+
+    with World(1) as world:
+        ask(world, world.host("n1"), main)
+
+
 def test_d6_producers_that_could_not_be_rolled_back_with_the_log_are_not_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,8 @@ from logboat.jepsen_style.simulation import Host, Keep, World
 from logboat.jepsen_style.simulation.crash_point import CHANGES, RefusedCalls
 from logboat.metadata.commands import ElectionType, ElectLeaders, PartitionId
 from logboat.metadata.image import NO_LEADER
-from logboat.partitions import Role
+from logboat.partitions import Replicas, Role
+from logboat.partitions.partition import Partition
 from logboat.partitions.storage import PartitionLog
 from logboat.wire import ErrorCode
 from tests.metadata.cluster_builder import topic_id
@@ -29,6 +30,10 @@ NUMBERS = (1, 2, 3)
 REFUSED = tuple(kind for kind in CHANGES if kind != "truncate")
 """By a full disk; to make a file shorter takes no room."""
 
+ANYTHING = (*CHANGES, "sync_dir")
+FIRST_CHANGE = 6
+"""Of the calls of a cut in `forked`: five are the checkpoint's."""
+
 
 @pytest.fixture
 def world() -> Iterator[World]:
@@ -39,8 +44,17 @@ def world() -> Iterator[World]:
 class Refused:
     """From the `number`-th call of the first cut on, the disk of `host` is full."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, host: Host, number: int) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        host: Host,
+        number: int,
+        kinds: tuple[str, ...] = REFUSED,
+    ) -> None:
         self.calls: RefusedCalls | None = None
+        self.half_cut = False
+        """The first attempt left the log like that."""
+        self._kinds = kinds
         for name in ("truncate_to", "truncate_fully"):
             monkeypatch.setattr(PartitionLog, name, self._arming(name, host, number))
 
@@ -48,9 +62,13 @@ class Refused:
         cut = getattr(PartitionLog, name)
 
         async def armed(log: PartitionLog, offset: int) -> None:
-            if self.calls is None:
-                self.calls = RefusedCalls(host, number, errno.ENOSPC, kinds=REFUSED)
-            await cut(log, offset)
+            first = self.calls is None
+            if first:
+                self.calls = RefusedCalls(host, number, errno.ENOSPC, kinds=self._kinds)
+            try:
+                await cut(log, offset)
+            finally:
+                self.half_cut |= first and log.half_cut is not None
 
         return armed
 
@@ -76,6 +94,7 @@ def forked(world: World) -> ReplicaScene:
     scene.await_role(2, Role.LEADER)
     for number in range(8):
         assert scene.produce(2, b"v%d" % number).error is NO_ERROR
+    scene.settle(6.0)  # A checkpoint.
     return scene
 
 
@@ -86,16 +105,17 @@ def come_back(scene: ReplicaScene) -> None:
     scene.unfence(1)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", range(1, FIRST_CHANGE + 2))
 @pytest.mark.parametrize("crash", [False, True])
 def test_d6_a_follower_that_cannot_cut_confirms_nothing_until_it_has(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int, crash: bool
 ) -> None:
     scene = forked(world)
-    refused = Refused(monkeypatch, scene.nodes[1].host, number)
+    refused = Refused(monkeypatch, scene.nodes[1].host, number, ANYTHING)
     come_back(scene)
     scene.until(lambda: refused.failed)
     scene.settle(3.0)
+    assert refused.half_cut is (number >= FIRST_CHANGE)
     assert scene.nodes[1].alive
     assert 1 not in scene.image().isr
     assert scene.produce(2, b"v8").error is NO_ERROR
@@ -111,14 +131,36 @@ def test_d6_a_follower_that_cannot_cut_confirms_nothing_until_it_has(
     assert scene.nodes[1].replicas.failed_logs() == {}
 
 
+def test_c4_a_half_cut_log_neither_follows_nor_leads_before_it_is_opened_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting: list[Partition] = []
+    open_again = Replicas._open_again_soon
+    monkeypatch.setattr(Replicas, "_open_again_soon", lambda self, p: waiting.append(p))
+    scene = forked(world)
+    refused = Refused(monkeypatch, scene.nodes[1].host, FIRST_CHANGE, ANYTHING)
+    come_back(scene)
+    scene.until(lambda: refused.failed)
+    refused.heal()
+    scene.settle(3.0)
+    (partition,) = waiting
+    assert partition.log.half_cut is not None
+    assert partition.role is Role.OFFLINE
+    assert ErrorCode(scene.fetch(1, 0).error_code) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert 1 not in scene.image().isr
+    scene.on(1, lambda: open_again(scene.nodes[1].replicas, partition))
+    scene.await_isr(1, 2, 3)
+    assert scene.nodes[1].log() == scene.nodes[2].log()
+
+
 def test_d6_who_leads_before_it_could_cut_leads_with_a_whole_log(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both others are away for ever; a person has node 1 lead while its log is half cut."""
     scene = forked(world)
-    refused = Refused(monkeypatch, scene.nodes[1].host, 2)
+    refused = Refused(monkeypatch, scene.nodes[1].host, FIRST_CHANGE, ANYTHING)
     come_back(scene)
-    scene.until(lambda: refused.failed)
+    scene.until(lambda: refused.half_cut)
     for node_id in (2, 3):
         scene.kill(node_id)
         scene.fence(node_id)
