@@ -11,6 +11,7 @@ from typing import Any
 
 from ...metadata import elections
 from ...partitions.follower import FetchPosition, FollowerState
+from ...partitions.leader import LeaderState
 from ...partitions.partition import Partition
 from ...partitions.storage import PartitionLog
 from ...wire import ErrorCode
@@ -97,11 +98,28 @@ def _elr_not_cleared() -> contextlib.AbstractContextManager[None]:
     return replaced(elections, "_eligible", put)
 
 
+def _watermark_below_min_isr() -> contextlib.AbstractContextManager[None]:
+    """What waits when the ISR shrinks below its minimum is committed by those who are left (D1)."""
+
+    def put(original: Callable[..., Any]) -> Callable[..., Any]:
+        def advance(self: LeaderState, now_ms: int) -> Any:
+            minimum, self._min_insync_replicas = self._min_insync_replicas, 1
+            try:
+                return original(self, now_ms)
+            finally:
+                self._min_insync_replicas = minimum
+
+        return advance
+
+    return replaced(LeaderState, "_advance_high_watermark", put)
+
+
 REPLICATION_BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "producers-survive-a-cut": _producers_survive_a_cut,
     "follower-confirms-unsynced": _follower_confirms_unsynced,
     "deposed-leader-acks": _deposed_leader_acks,
     "duplicate-acked-at-once": _duplicate_acked_at_once,
     "elr-not-cleared": _elr_not_cleared,
+    "watermark-below-min-isr": _watermark_below_min_isr,
 }
 """By name."""

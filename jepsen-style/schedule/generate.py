@@ -19,7 +19,7 @@ from random import Random
 from ..simulation.dice import stream
 from .coverage import Cell, Phase
 from .kinds import KINDS, Option
-from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, draw_options
+from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, PRODUCE, draw_options
 from .quests import COORDINATOR, has_group, quests
 from .schedule import (
     PROTOCOLS,
@@ -69,7 +69,8 @@ def _with_trims(schedule: Schedule, dice: Random) -> Schedule:
 
 
 def _with_pipelines(schedule: Schedule, dice: Random) -> Schedule:
-    """In half of the seeds idempotent producers have several batches in flight."""
+    """In half of the seeds idempotent producers have several batches in flight, and added faults
+    leave those unanswered, or refused one after the other. By dice of its own."""
     if dice.random() < 0.5:
         return schedule
     producers = tuple(
@@ -84,7 +85,39 @@ def _with_pipelines(schedule: Schedule, dice: Random) -> Schedule:
         else producers
         for producers in schedule.producers
     )
-    return replace(schedule, producers=producers)
+    topic = schedule.topics[0]
+    added: list[Fault] = []
+    for _ in range(2):
+        at = FIRST_FAULT_MS + dice.randrange(HURT_MS - QUIET_MS - 5_000)
+        stroke = dice.choice((_unanswered, _refused, _unheard))
+        added += stroke(dice, at, Target("leader", topic.name, dice.randrange(topic.partitions)))
+    faults = sorted([*schedule.faults, *added], key=lambda fault: fault.at_ms)
+    return replace(schedule, producers=producers, faults=tuple(faults))
+
+
+def _unanswered(dice: Random, at: int, leader: Target) -> list[Fault]:
+    """What a leader has appended is sent again to whoever comes after it."""
+    lost: dict[str, Option] = {"api": PRODUCE, "silently": dice.random() < 0.5}
+    kind = dice.choice(("kill", "restart", "pause", "power-cut"))
+    return [
+        Fault(at, "lost-responses", leader, 700, lost),
+        Fault(at + 200 + dice.randrange(500), kind, leader, 300 + dice.randrange(2_000)),
+    ]
+
+
+def _refused(dice: Random, at: int, leader: Target) -> list[Fault]:
+    """Batches are refused, until a follower is back between one and the next."""
+    followers = [replace(leader, role="follower", number=number) for number in range(2)]
+    return [Fault(at, "restart", who, 500 + dice.randrange(700)) for who in followers]
+
+
+def _unheard(dice: Random, at: int, leader: Target) -> list[Fault]:
+    """Batches wait in the buffers of a leader that their producer has given up by then."""
+    kind = dice.choice(("pause", "stall", "clients-cut"))
+    return [
+        Fault(at, kind, leader, 300 + dice.randrange(2_500)),
+        Fault(at + 150 + dice.randrange(400), "reset", leader, 100),
+    ]
 
 
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:

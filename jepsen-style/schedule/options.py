@@ -13,7 +13,8 @@ from .kinds import KEEPS, Option
 from .schedule import CLASSIC, CONSUMER
 
 _SELDOM = (False, False, True)
-CLIENT_APIS = (0, 1, 3, 22)
+PRODUCE = 0
+CLIENT_APIS = (PRODUCE, 1, 3, 22)
 """Produce, Fetch (of followers, too), Metadata, InitProducerId."""
 CONTROLLER_APIS = (56, 63)
 """AlterPartition and BrokerHeartbeat: what nodes ask of the active controller."""
