@@ -173,19 +173,30 @@ class Fetch:
         self._max_bytes = min(request.max_bytes, max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-        self._reads = [PartitionRead(asked) for asked in context.partitions]
+        self._reads: list[PartitionRead] = []
         self._size = 0
-        self._decided = not self._reads
+        self._decided = not context.partitions
         self._slice = Slice()
+        self._wait: FetchWait | None = None
+        self._entered = 0
+        """So many of `_reads`, from the first on, wake `_wait` when they move."""
 
     # Arrival.
 
-    async def begin(self, on_replica_fetch: Callable[[Partition, int], None]) -> None:
+    async def begin(
+        self, on_replica_fetch: Callable[[Partition, int], None], wait: FetchWait | None
+    ) -> None:
         """Admit every partition, then read. `on_replica_fetch(partition, replica id)` is told who
-        follows what."""
-        for number, read in enumerate(self._reads):
-            if number and number % SLICE_PARTITIONS == 0:
-                await asyncio.sleep(0)
+        follows what.
+
+        `wait`, if there may be one, is woken from now on by each partition that moves after it was
+        read, so that nothing is missed in the turns of others. Call `leave` in any case.
+        """
+        self._wait = wait
+        for number, asked in enumerate(self._context.partitions):
+            await _others_turn(number)
+            read = PartitionRead(asked)
+            self._reads.append(read)
             try:
                 self._admit(read)
             except Refused as refused:
@@ -195,7 +206,9 @@ class Fetch:
             elif self._replica_id >= 0 and read.partition is not None:
                 on_replica_fetch(read.partition, self._replica_id)
         # Only now: the offsets just confirmed may have moved watermarks of this very request.
-        for read in self._reads:
+        for number, read in enumerate(self._reads):
+            await _others_turn(number)
+            self._enter(read, number)
             await self._read(read)
 
     def _admit(self, read: PartitionRead) -> None:
@@ -326,28 +339,41 @@ class Fetch:
         return self._decided or self._size >= self._min_bytes
 
     async def wait(self, wait: FetchWait) -> None:
-        """Return when satisfied or when the time of `wait` is up."""
-        watched: list[tuple[Partition, int]] = []
-        for position, read in enumerate(self._reads):
-            if read.partition is not None:
-                watched.append((read.partition, position))
-                self._enter(read.partition, wait, position)
-        try:
-            while not self.satisfied:
-                moved = await wait.moved()
-                if moved is None:
-                    break
-                for position in moved:
-                    await self._read(self._reads[position])
-        finally:
-            for partition, position in watched:
-                partition.watermark_fetches.leave(wait, position)
-                partition.log_end_fetches.leave(wait, position)
+        """Return when satisfied or when the time of `wait`, that of `begin`, is up."""
+        while not self.satisfied:
+            moved = await wait.moved()
+            if moved is None:
+                break
+            for number, position in enumerate(moved):
+                await _others_turn(number)
+                await self._read(self._reads[position])
 
-    def _enter(self, partition: Partition, wait: FetchWait, position: int) -> None:
-        partition.watermark_fetches.enter(wait, position)
+    def _enter(self, read: PartitionRead, position: int) -> None:
+        self._entered = position + 1
+        partition = read.partition
+        if self._wait is None or partition is None:
+            return
+        partition.watermark_fetches.enter(self._wait, position)
         if self._replica_id >= 0:
-            partition.log_end_fetches.enter(wait, position)
+            partition.log_end_fetches.enter(self._wait, position)
+
+    def leave(self) -> None:
+        """No partition wakes this request any more."""
+        while self._entered > 0:
+            self._leave_last()
+
+    def _leave_last(self) -> None:
+        self._entered -= 1
+        partition = self._reads[self._entered].partition
+        if self._wait is not None and partition is not None:
+            partition.watermark_fetches.leave(self._wait, self._entered)
+            partition.log_end_fetches.leave(self._wait, self._entered)
+
+    async def leave_in_slices(self) -> None:
+        """The same, over several turns of the loop; `leave` takes over where it is interrupted."""
+        while self._entered > 0:
+            self._leave_last()
+            await _others_turn(self._entered)
 
     @staticmethod
     def _refuse_if_changed(read: PartitionRead) -> None:
@@ -359,12 +385,15 @@ class Fetch:
 
     # The answer.
 
-    def answer(self) -> FetchResponse:
+    async def answer(self) -> FetchResponse:
+        """Each partition's data are of one instant, in which its leader epoch was still the one
+        that was read in. Those of another may be of a later one, as they may arrive later."""
         response = FetchResponse(session_id=self._context.session_id)
         topics: dict[UUID | str, FetchResponse.FetchableTopicResponse] = {}
         hints = LeaderHints(self._finder.image, self._version >= FIRST_VERSION_WITH_LEADER_HINTS)
         served = []
-        for read in self._reads:
+        for number, read in enumerate(self._reads):
+            await _others_turn(number)
             self._refuse_if_changed(read)
             self._count(read)
             if self._context.incremental and not self._has_news(read):
@@ -516,18 +545,31 @@ class Fetches:
             max_bytes=self._max_bytes,
             rack_aware=self._rack_aware,
         )
-        await fetch.begin(self._on_replica_fetch)
-        if request.max_wait_ms > 0 and not fetch.satisfied:
-            wait = FetchWait(arrived + request.max_wait_ms / 1000)
-            if replica_id >= 0:
-                if self._owes(replica_id):
-                    wait.hasten(arrived + OWING_WAIT_SECONDS)
-                self._waits[wait] = replica_id
-            try:
-                await fetch.wait(wait)
-            finally:
-                self._waits.pop(wait, None)
-        return fetch.answer()
+        wait = FetchWait(arrived + request.max_wait_ms / 1000) if request.max_wait_ms > 0 else None
+        try:
+            await fetch.begin(self._on_replica_fetch, wait)
+            if wait is not None and not fetch.satisfied:
+                await self._hold(fetch, wait, replica_id, arrived)
+            await fetch.leave_in_slices()
+            return await fetch.answer()
+        finally:
+            fetch.leave()
+
+    async def _hold(self, fetch: Fetch, wait: FetchWait, replica_id: int, arrived: float) -> None:
+        if replica_id >= 0:
+            if self._owes(replica_id):
+                wait.hasten(arrived + OWING_WAIT_SECONDS)
+            self._waits[wait] = replica_id
+        try:
+            await fetch.wait(wait)
+        finally:
+            self._waits.pop(wait, None)
+
+
+async def _others_turn(number: int) -> None:
+    """After so many partitions of a request, not before the first (RULES F1)."""
+    if number and number % SLICE_PARTITIONS == 0:
+        await asyncio.sleep(0)
 
 
 def _refuse_stranger(request: FetchRequest, version: int) -> FetchResponse:

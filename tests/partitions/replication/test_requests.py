@@ -316,6 +316,48 @@ def test_f1_an_epoch_that_ends_between_two_slices_refuses_the_whole_partition(
     assert not data.records
 
 
+def test_f1_what_moves_while_others_are_read_is_not_missed(
+    scene: ReplicaScene, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or acks=all would wait for as long as an idle fetch does."""
+    monkeypatch.setattr(fetching, "SLICE_PARTITIONS", 1)
+    scene.create(1, partitions=4, min_isr=1, name="wide", synced=False)
+    replicas = scene.nodes[1].replicas
+    wide = scene.metadata.image.topics["wide"].topic_id
+
+    async def poll(offset: int) -> FetchResponse:
+        asked = [
+            FetchRequest.FetchPartition(
+                partition=number,
+                fetch_offset=offset if number == 0 else 0,
+                partition_max_bytes=1 << 20,
+            )
+            for number in range(4)
+        ]
+        topics = [FetchRequest.FetchTopic(topic_id=wide, partitions=asked)]
+        request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=topics)
+        return await replicas.fetch(request, 17, "me", from_replica=False)
+
+    async def poll_some_turns_after_an_append(offset: int, turns: int) -> None:
+        deadline = asyncio.get_running_loop().time() + 60
+        appending = asyncio.ensure_future(
+            replicas.append("wide", 0, batch(b"a"), deadline=deadline)
+        )
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        response = await poll(offset)
+        data = [p for t in response.responses for p in t.partitions if p.records]
+        assert [one.partition_index for one in data] == [0]
+        await appending
+
+    began = world.now
+    for offset in range(90):
+        scene.call(1, poll_some_turns_after_an_append(offset, turns=offset))
+    assert world.now - began < 10, "some poll has waited for its time to be up"
+    partition = scene.nodes[1].partition(0, "wide")
+    assert len(partition.watermark_fetches) == len(partition.log_end_fetches) == 0
+
+
 def test_f1_a_log_that_is_cut_between_two_slices_is_no_reason_to_start_over(
     scene: ReplicaScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
