@@ -36,7 +36,7 @@ def note(folder: ClusterFolder, node_id: int, fault: str, for_s: float | None, b
     try:
         kept = recorded(folder)
         full = len(kept) >= 2 * MOST_KEPT
-        with open(_file(folder), "w" if full else "a", encoding="utf-8") as file:
+        with open(folder.chaos_history, "w" if full else "a", encoding="utf-8") as file:
             lines = [*kept[-MOST_KEPT:], entry] if full else [entry]
             file.writelines(json.dumps(asdict(one)) + "\n" for one in lines)
     except OSError:
@@ -46,7 +46,7 @@ def note(folder: ClusterFolder, node_id: int, fault: str, for_s: float | None, b
 def recorded(folder: ClusterFolder) -> list[Entry]:
     """In the order in which it happened."""
     try:
-        with open(_file(folder), encoding="utf-8") as file:
+        with open(folder.chaos_history, encoding="utf-8") as file:
             lines = file.readlines()
     except OSError:
         return []
@@ -71,7 +71,3 @@ def _entry(line: str) -> Entry | None:
         return Entry(**json.loads(line))
     except (ValueError, TypeError):
         return None  # Torn, or of another version.
-
-
-def _file(folder: ClusterFolder) -> str:
-    return f"{folder.path}/chaos-history"

@@ -37,6 +37,11 @@ class ClusterFolder:
     def lock_file(self) -> str:
         return os.path.join(self.path, "cluster.lock")
 
+    @property
+    def chaos_history(self) -> str:
+        """What was done to the nodes' processes on purpose."""
+        return os.path.join(self.path, "chaos-history")
+
     def node_dir(self, node_id: int) -> str:
         return os.path.join(self.path, f"node-{node_id}")
 

@@ -16,7 +16,7 @@ def remove_cluster(folder: ClusterFolder) -> None:
     """
     for node_dir in folder.node_dirs():
         shutil.rmtree(node_dir)
-    for path in (folder.secret_file, folder.lock_file, folder.state_file):
+    for path in (folder.secret_file, folder.lock_file, folder.chaos_history, folder.state_file):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
     with contextlib.suppress(OSError):

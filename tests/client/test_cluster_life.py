@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from logboat.client.chaos.record import note
 from logboat.client.cluster import plan
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.launch import (
@@ -177,6 +178,7 @@ def test_only_one_up_looks_after_a_folder(folder: ClusterFolder) -> None:
 
 def test_purge_removes_what_up_made_and_nothing_else(folder: ClusterFolder) -> None:
     up(folder)
+    note(folder, 1, "kill", None, "somebody")
     stop_cluster(folder, load_state(folder))
     Path(folder.path, "notes.txt").write_text("mine")
     remove_cluster(folder)
