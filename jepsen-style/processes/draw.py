@@ -8,14 +8,14 @@ the machine has no means for is skipped; the schedule of a seed is the same ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from ..schedule import Churn, Consumers, Fault, Group, Producers, Schedule, Target, Topic
 from ..schedule.kinds import Option
 from ..schedule.options import draw_options
 from ..schedule.quests import ONE_NODE
-from ..schedule.schedule import PROTOCOLS
+from ..schedule.schedule import PROTOCOLS, RESENDS
 from ..simulation.dice import stream
 
 TOPIC = "orders"
@@ -146,9 +146,10 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
         seed=seed,
         nodes=nodes,
         topics=(Topic(TOPIC, PARTITIONS, 3, configs),),
-        producers=tuple(
-            Producers(TOPIC, count=2, idempotent=idempotent, batch_records=4, interval_ms=100)
-            for idempotent in (True, False)
+        producers=(
+            Producers(TOPIC, batch_records=4, interval_ms=100),
+            *_pipelined(stream(seed, "pipelines")),
+            Producers(TOPIC, count=2, idempotent=False, batch_records=4, interval_ms=100),
         ),
         consumers=(Consumers(TOPIC),),
         churn=(
@@ -165,6 +166,19 @@ def draw(seed: int, *, nodes: int, minutes: float, mode: str, root: bool = False
         },
         hurt_ms=hurt_ms,
     )
+
+
+def _pipelined(dice: Random) -> Iterator[Producers]:
+    """Several batches in flight, sent again in either way. By dice of its own."""
+    for resend in RESENDS:
+        yield Producers(
+            TOPIC,
+            batch_records=2,
+            interval_ms=100,
+            in_flight=dice.choice((2, 5, 5)),
+            resend=resend,
+            patience_ms=dice.choice((400, 800, 2_000)),
+        )
 
 
 def _faults(
