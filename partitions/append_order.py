@@ -23,6 +23,7 @@ from ..seam import Buffer
 from ..wire import ApiKey, ErrorCode
 from ..wire.records import BatchHeader, RecordsError, parse_header
 from .partition import Partition
+from .refused_batches import RefusedBatches
 from .roles import Refused
 from .storage import NOT_ASKED, LeaderBatch, RecordsRejected, VerificationGuard
 from .transaction_errors import bumps_epochs, error_of_coordinator
@@ -95,6 +96,7 @@ class AppendOrder:
 
     def __init__(self) -> None:
         self.before_append: BeforeAppend | None = None
+        self.refused = RefusedBatches()
         self._last: dict[Row, Turn] = {}
         self._checks = asyncio.Semaphore(CHECKS_AT_ONCE)
 

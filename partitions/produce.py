@@ -20,8 +20,9 @@ from .append_order import AppendOrder, Turn
 from .fetch import PartitionFinder
 from .leader_hints import LeaderHints
 from .partition import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Partition
+from .refused_batches import Place, RefusedBatches
 from .roles import Refused
-from .storage import Appended, LeaderBatch, RecordsRejected, StorageFailed, VerificationGuard
+from .storage import LeaderBatch, RecordsRejected, StorageFailed, VerificationGuard
 from .traffic import TopicTraffic, is_failure
 from .waiting_room import PendingAnswers
 
@@ -65,6 +66,8 @@ async def produce(
             if not valid_acks:
                 answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
                 continue
+            place = topic.topic_id if by_id else topic.name, asked.index
+            batch = _Batch(place, one_buffer(asked.records), answer, order.refused)
             try:
                 if by_id:
                     partition = finder.find_by_id(topic.topic_id, asked.index)
@@ -72,15 +75,14 @@ async def produce(
                     partition = finder.find(topic.name, asked.index)
                 partition.traffic.produces += 1
                 counted.append((partition.traffic, answer))
-                records = one_buffer(asked.records)
-                _refuse_codec(records, version)
-                turn = order.enter(partition, records, version)
+                _refuse_codec(batch.records, version)
+                turn = order.enter(partition, batch.records, version)
                 if turn is None:
-                    _produce_to(partition, records, request.acks, pending, answer)
+                    _produce_to(partition, batch, request.acks, pending)
                 else:
-                    later.append(_Later(turn, partition, records, answer))
+                    later.append(_Later(turn, partition, batch))
             except Refused as refused:
-                answer.error_code = refused.error
+                batch.refuse(refused.error)
     if later:
         await _append_later(order, later, request.acks, pending, deadline)
     await pending.wait(deadline)
@@ -91,18 +93,52 @@ async def produce(
     return response
 
 
+class _Batch:
+    """What came for one partition, and the answer to it."""
+
+    __slots__ = ("_refused", "answer", "checked", "place", "records")
+
+    def __init__(
+        self, place: Place, records: Buffer, answer: Answer, refused: RefusedBatches
+    ) -> None:
+        self.place = place
+        self.records = records
+        self.answer = answer
+        self.checked: LeaderBatch | None = None
+        """Once it is, where that was done beside the loop."""
+        self._refused = refused
+
+    def require_not_behind_refused(self, partition: Partition) -> None:
+        """Raises Refused."""
+        if self._refused:
+            records = self.checked or self.records
+            self._refused.require_not_behind(self.place, records, partition.log)
+
+    def refuse(self, error: ErrorCode) -> None:
+        """Not appended, or nobody knows what became of it. What its producer has sent behind it
+        must not pass it."""
+        self.answer.error_code = error
+        self._refused.note(self.place, self.records, error)
+
+    def reject(self, rejected: RecordsRejected) -> None:
+        """Something is wrong with the records themselves."""
+        self.refuse(rejected.error)
+        self.answer.error_message = rejected.message
+        self.answer.record_errors = [
+            Answer.BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
+            for number, message in rejected.record_errors
+        ]
+
+
 class _Later:
     """A batch that may not be appended yet."""
 
-    __slots__ = ("answer", "batch", "partition", "records", "turn")
+    __slots__ = ("batch", "partition", "turn")
 
-    def __init__(self, turn: Turn, partition: Partition, records: Buffer, answer: Answer) -> None:
+    def __init__(self, turn: Turn, partition: Partition, batch: _Batch) -> None:
         self.turn = turn
         self.partition = partition
-        self.records = records
-        self.answer = answer
-        self.batch: LeaderBatch | None = None
-        """Once it is checked."""
+        self.batch = batch
 
 
 async def _append_later(
@@ -127,40 +163,40 @@ async def _append_later(
             _append_ready(later, acks, pending)
     finally:
         for item in later:
-            item.answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+            item.batch.refuse(ErrorCode.REQUEST_TIMED_OUT)
             item.turn.leave()
 
 
 async def _check(order: AppendOrder, item: _Later, acks: int) -> None:
-    """Leaves `batch` as it is when the answer says no."""
+    """Leaves `checked` as it is when the answer says no."""
     try:
         item.partition.require_appendable(acks)
-        item.batch = await order.check(item.partition, item.records)
+        item.batch.checked = await order.check(item.partition, item.batch.records)
     except Refused as refused:
-        item.answer.error_code = refused.error
+        item.batch.refuse(refused.error)
     except RecordsRejected as rejected:
-        _answer_rejected(item.answer, rejected)
+        item.batch.reject(rejected)
 
 
 def _append_ready(later: list[_Later], acks: int, pending: PendingAnswers) -> None:
     """Those whose turn it is, and those that are refused without waiting for it."""
     for item in list(later):
-        refused = item.answer.error_code != ErrorCode.NONE
-        if refused or (item.batch is not None and item.turn.ready.done()):
+        refused = item.batch.answer.error_code != ErrorCode.NONE
+        if refused or (item.batch.checked is not None and item.turn.ready.done()):
             later.remove(item)
             _append_in_turn(item, acks, pending)
 
 
 def _append_in_turn(item: _Later, acks: int, pending: PendingAnswers) -> None:
     try:
-        if item.batch is None:
+        if item.batch.checked is None:
             return
         error = item.turn.ready.result()
         if error is not ErrorCode.NONE:
             raise Refused(error)
-        _produce_to(item.partition, item.batch, acks, pending, item.answer, item.turn.guard)
+        _produce_to(item.partition, item.batch, acks, pending, item.turn.guard)
     except Refused as refused:
-        item.answer.error_code = refused.error
+        item.batch.refuse(refused.error)
     finally:
         item.turn.leave()
 
@@ -177,55 +213,35 @@ def _refuse_codec(records: Buffer, version: int) -> None:
 
 def _produce_to(
     partition: Partition,
-    records: Buffer | LeaderBatch,
+    batch: _Batch,
     acks: int,
     pending: PendingAnswers,
-    answer: Answer,
     guard: VerificationGuard | None = None,
 ) -> None:
     """Raises Refused."""
     if partition.topic in INTERNAL_TOPICS:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    appended = append(partition, records, acks=acks, answer=answer, guard=guard)
-    if appended is None:
+    batch.require_not_behind_refused(partition)
+    answer = batch.answer
+    try:
+        appended = partition.append(batch.checked or batch.records, acks=acks, guard=guard)
+    except RecordsRejected as rejected:
+        batch.reject(rejected)
+        return
+    except StorageFailed as failed:
+        batch.refuse(ErrorCode.KAFKA_STORAGE_ERROR)
+        answer.error_message = str(failed)
         return
 
     def on_answer(error: ErrorCode) -> None:
-        answer.error_code = error
-        if error is ErrorCode.NONE:
-            answer.base_offset = appended.base_offset
-            answer.log_append_time_ms = appended.log_append_time_ms
-            answer.log_start_offset = appended.log_start_offset
+        if error is not ErrorCode.NONE:
+            batch.refuse(error)
+            return
+        answer.base_offset = appended.base_offset
+        answer.log_append_time_ms = appended.log_append_time_ms
+        answer.log_start_offset = appended.log_start_offset
 
     partition.await_answer(appended, acks=acks, pending=pending, on_answer=on_answer)
-
-
-def append(
-    partition: Partition,
-    records: Buffer | LeaderBatch,
-    *,
-    acks: int,
-    answer: Answer,
-    guard: VerificationGuard | None = None,
-) -> Appended | None:
-    """None when the records themselves or the disk said no; `answer` then says why."""
-    try:
-        return partition.append(records, acks=acks, guard=guard)
-    except RecordsRejected as rejected:
-        _answer_rejected(answer, rejected)
-    except StorageFailed as failed:
-        answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-        answer.error_message = str(failed)
-    return None
-
-
-def _answer_rejected(answer: Answer, rejected: RecordsRejected) -> None:
-    answer.error_code = rejected.error
-    answer.error_message = rejected.message
-    answer.record_errors = [
-        Answer.BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
-        for number, message in rejected.record_errors
-    ]
 
 
 def one_buffer(records: Records) -> Buffer:

@@ -287,6 +287,17 @@ class ProducerStates:
             )
         return None
 
+    def continues(self, batch: ProducerBatch) -> bool:
+        """Is it in order behind what is known of its producer? False where nothing is known."""
+        if batch.producer_id not in self._entries:
+            return False
+        try:
+            self.check(batch, Origin.CLIENT)
+        except RecordsRejected as rejected:
+            # Whatever else is wrong with it is told by the append.
+            return rejected.error is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return True
+
     def _check_verified(
         self, batch: ProducerBatch, entry: ProducerEntry, guard: VerificationGuard
     ) -> None:
