@@ -48,7 +48,7 @@ FIRST_VERSION_WITH_LEADER_HINTS = 16
 
 SLICE_BYTES = 2 << 20
 SLICE_READS = 100
-SLICE_PARTITIONS = 250
+SLICE_PARTITIONS = 125
 """Between two turns of the loop at most so much is read, and so many partitions are admitted (F1).
 A slice holds any batch that `message.max.bytes` allows by default; larger ones make a slice of
 their own."""

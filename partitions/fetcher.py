@@ -13,16 +13,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
 from random import Random
 from typing import cast
 from zlib import crc32
 
-from ..seam import Buffer, TaskScope
+from ..seam import Buffer, TaskScope, with_pauses
 from ..wire import ApiKey, ErrorCode
 from ..wire.messages.fetch import FetchResponse
 from ..wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from .follower import FetchPosition, FollowerState
-from .follower_session import VERSION, FollowerSession, PartitionId
+from .follower_session import LOOKED_AT_ONCE, VERSION, FollowerSession, PartitionId
 from .list_offsets import EARLIEST
 from .partition import Divergence, Partition
 from .peer import Peer, PeerConnector, PeerLost
@@ -72,6 +74,16 @@ class Followed:
     @property
     def key(self) -> PartitionId:
         return self.partition.topic_id, self.partition.partition
+
+
+@dataclass(slots=True)
+class Settled:
+    """What one request asks for."""
+
+    asked: dict[PartitionId, Followed]
+    positions: dict[PartitionId, FetchPosition]
+    next_try: float = inf
+    """When the first of those that were put off may be asked for again."""
 
 
 class LeaderFetcher:
@@ -147,8 +159,8 @@ class LeaderFetcher:
     async def _round(self) -> None:
         """Raises PeerLost."""
         self._changed.clear()
-        asked = await self._settled()
-        if not asked:
+        settled = await self._settled()
+        if not settled.positions:
             await self._wait_for_work()
             return
         loop = asyncio.get_running_loop()
@@ -156,20 +168,16 @@ class LeaderFetcher:
             timeout = self._config.replica_socket_timeout_ms / 1000
             self._peer = await self._peers.connect(self._leader_id, loop.time() + timeout)
             return  # Time has passed: look at the partitions again.
-        positions = {
-            key: followed.position
-            for key, followed in asked.items()
-            if followed.position is not None
-        }
-        max_wait_ms = self._max_wait_ms()
-        request = self._session.request(
-            positions,
-            replica_id=self._node_id,
-            broker_epoch=self._broker_epoch(),
-            max_wait_ms=max_wait_ms,
-            max_bytes=self._config.replica_fetch_response_max_bytes,
-            partition_max_bytes=self._config.replica_fetch_max_bytes,
+        request = await with_pauses(
+            self._session.request(
+                settled.positions,
+                replica_id=self._node_id,
+                broker_epoch=self._broker_epoch(),
+                max_bytes=self._config.replica_fetch_response_max_bytes,
+                partition_max_bytes=self._config.replica_fetch_max_bytes,
+            )
         )
+        request.max_wait_ms = max_wait_ms = self._max_wait_ms(settled)
         patience_ms = max_wait_ms + self._config.replica_socket_timeout_ms
         answer = await self._peer.request(
             ApiKey.FETCH, VERSION, request, loop.time() + patience_ms / 1000
@@ -179,18 +187,28 @@ class LeaderFetcher:
             return
         if response.error_code != ErrorCode.NONE:
             raise PeerLost(f"fetch refused: {ErrorCode(response.error_code).name}")
-        await self._take(response, asked)
+        await self._take(response, settled.asked)
 
-    async def _settled(self) -> dict[PartitionId, Followed]:
-        """The partitions to ask for now; all that they appended is synced (RULES C2)."""
+    async def _settled(self) -> Settled:
+        """The partitions to ask for now; all that they appended is synced (RULES C2).
+
+        That holds for as long as it takes to ask, for nothing else appends to a partition that is
+        followed, or cuts it. One that is given up in the turns of others is named all the same, in
+        the epoch in which it was followed, as it would be by a request that is on its way.
+        """
         now = asyncio.get_running_loop().time()
-        asked: dict[PartitionId, Followed] = {}
-        for key, followed in list(self._followed.items()):
+        settled = Settled({}, {})
+        for number, (key, followed) in enumerate(self._followed.copy().items(), start=1):
             if followed.position is None and followed.not_before <= now:
                 await self._settle(followed)
-            if followed.position is not None and self._followed.get(key) is followed:
-                asked[key] = followed
-        return asked
+            if followed.position is None:
+                settled.next_try = min(settled.next_try, followed.not_before)
+            elif self._followed.get(key) is followed:
+                settled.asked[key] = followed
+                settled.positions[key] = followed.position
+            if number % LOOKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return settled
 
     async def _settle(self, followed: Followed) -> None:
         partition = followed.partition
@@ -220,21 +238,27 @@ class LeaderFetcher:
         except TimeoutError:
             return
 
-    def _max_wait_ms(self) -> int:
-        """Do not let the leader hold the request beyond the next try of a partition put off."""
-        wait_ms = self._config.replica_fetch_wait_max_ms
-        now = asyncio.get_running_loop().time()
-        for followed in self._followed.values():
-            if followed.position is None:
-                wait_ms = min(wait_ms, max(int((followed.not_before - now) * 1000), 1))
-        return wait_ms
+    def _max_wait_ms(self, settled: Settled) -> int:
+        """Do not let the leader hold the request beyond the next try of a partition put off, or at
+        all when others have come since it was begun."""
+        longest_ms = self._config.replica_fetch_wait_max_ms
+        if self._changed.is_set():
+            return min(longest_ms, 1)
+        if settled.next_try == inf:
+            return longest_ms
+        pause_ms = int((settled.next_try - asyncio.get_running_loop().time()) * 1000)
+        return min(longest_ms, max(pause_ms, 1))
 
     # The answer.
 
     async def _take(self, response: FetchResponse, asked: dict[PartitionId, Followed]) -> None:
         appended: list[Followed] = []
+        looked_at = 0
         for topic in response.responses:
             for data in topic.partitions:
+                looked_at += 1
+                if looked_at % LOOKED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
                 followed = asked.get((topic.topic_id, data.partition_index))
                 if followed is None or self._followed.get(followed.key) is not followed:
                     continue

@@ -6,7 +6,7 @@ no longer wanted. The known watermark alone is no change: the leader remembers w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from uuid import UUID
 
 from ..wire import ErrorCode
@@ -16,6 +16,9 @@ from .follower import FetchPosition
 
 VERSION = 18
 """Broker epochs, topic ids and known watermarks are all needed here."""
+
+LOOKED_AT_ONCE = 250
+"""Partitions between two turns of the loop (RULES F1)."""
 
 PartitionId = tuple[UUID, int]
 
@@ -46,28 +49,34 @@ class FollowerSession:
         *,
         replica_id: int,
         broker_epoch: int,
-        max_wait_ms: int,
         max_bytes: int,
         partition_max_bytes: int,
-    ) -> FetchRequest:
-        """The next request; afterwards the leader's memory is taken to be `positions`."""
-        changed = [
-            (key, position)
-            for key, position in positions.items()
-            if (named := self._named.get(key)) is not position and _differs(named, position)
-        ]
-        forgotten = [key for key in self._named if key not in positions]
+    ) -> Generator[None, None, FetchRequest]:
+        """The next request but for its `max_wait_ms`, in steps; afterwards the leader's memory is
+        taken to be `positions`, which do not change meanwhile."""
+        changed = []
+        known = 0
+        for number, (key, position) in enumerate(positions.items(), start=1):
+            named = self._named.get(key)
+            known += named is not None
+            if named is not position and _differs(named, position):
+                changed.append((key, position))
+            if number % LOOKED_AT_ONCE == 0:
+                yield
+        topics = yield from _topics(changed, partition_max_bytes)
+        forgotten = []
+        if known < len(self._named):
+            forgotten = [key for key in self._named if key not in positions]
         self._named = dict(positions)
         return FetchRequest(
             replica_state=FetchRequest.ReplicaState(
                 replica_id=replica_id, replica_epoch=broker_epoch
             ),
-            max_wait_ms=max_wait_ms,
             min_bytes=1,
             max_bytes=max_bytes,
             session_id=self._session_id,
             session_epoch=self._epoch,
-            topics=list(_topics(changed, partition_max_bytes)),
+            topics=topics,
             forgotten_topics_data=list(_forgotten(forgotten)),
         )
 
@@ -101,9 +110,11 @@ def _differs(named: FetchPosition | None, position: FetchPosition) -> bool:
 
 def _topics(
     changed: list[tuple[PartitionId, FetchPosition]], partition_max_bytes: int
-) -> Iterator[FetchRequest.FetchTopic]:
+) -> Generator[None, None, list[FetchRequest.FetchTopic]]:
     topics: dict[UUID, FetchRequest.FetchTopic] = {}
-    for (topic_id, partition), position in changed:
+    for number, ((topic_id, partition), position) in enumerate(changed, start=1):
+        if number % LOOKED_AT_ONCE == 0:
+            yield
         topic = topics.get(topic_id)
         if topic is None:
             topic = topics[topic_id] = FetchRequest.FetchTopic(topic_id=topic_id)
@@ -118,7 +129,7 @@ def _topics(
                 high_watermark=position.high_watermark,
             )
         )
-    yield from topics.values()
+    return list(topics.values())
 
 
 def _forgotten(keys: list[PartitionId]) -> Iterator[FetchRequest.ForgottenTopic]:

@@ -29,7 +29,7 @@ from .fatal import Fatal, OnFatal, SyncFailed
 from .frozen_values import frozen
 from .listening import accept_no_more, more_doors
 from .offload import offload
-from .steps import all_at_once
+from .steps import all_at_once, with_pauses
 from .tasks import TaskScope
 
 __all__ = [
@@ -51,5 +51,6 @@ __all__ = [
     "offload",
     "read_file",
     "replace_file",
+    "with_pauses",
     "write_file_atomically",
 ]

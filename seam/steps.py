@@ -5,6 +5,7 @@ What it yields is for whoever gives out the turns, and has no say in what the wo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from typing import TypeVar
 
@@ -19,3 +20,14 @@ def all_at_once(steps: Generator[object, None, T]) -> T:
         except StopIteration as end:
             value: T = end.value
             return value
+
+
+async def with_pauses(steps: Generator[object, None, T]) -> T:
+    """With others having their turn wherever it pauses."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        await asyncio.sleep(0)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from logboat.partitions.fetch_session import FetchContext, FetchSessions
 from logboat.partitions.follower import FetchPosition
 from logboat.partitions.follower_session import FollowerSession
+from logboat.seam import all_at_once
 from logboat.wire import ErrorCode
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -200,13 +201,14 @@ def position(offset: int) -> FetchPosition:
 
 
 def ask(session: FollowerSession, positions: dict[int, FetchPosition]) -> FetchRequest:
-    return session.request(
-        {(topic_id(0), number): found for number, found in positions.items()},
-        replica_id=2,
-        broker_epoch=7,
-        max_wait_ms=500,
-        max_bytes=1 << 20,
-        partition_max_bytes=1 << 20,
+    return all_at_once(
+        session.request(
+            {(topic_id(0), number): found for number, found in positions.items()},
+            replica_id=2,
+            broker_epoch=7,
+            max_bytes=1 << 20,
+            partition_max_bytes=1 << 20,
+        )
     )
 
 
