@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from logboat.partitions.fetch_session import FetchContext, FetchSessions
 from logboat.partitions.follower import FetchPosition
-from logboat.partitions.follower_session import FollowerSession
+from logboat.partitions.follower_session import LOOKED_AT_ONCE, FollowerSession
 from logboat.seam import all_at_once
 from logboat.wire import ErrorCode
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
@@ -223,6 +223,21 @@ def test_a_follower_names_only_what_moved() -> None:
     asked = ask(session, {1: position(0), 2: position(9)})
     assert named(asked) == [2]
     assert (asked.session_id, asked.session_epoch) == (5, 1)
+
+
+def test_f1_a_request_that_names_thousands_is_made_in_steps() -> None:
+    session = FollowerSession()
+    many = {(topic_id(0), number): position(0) for number in range(2_000)}
+
+    def pauses() -> int:
+        steps = session.request(
+            many, replica_id=2, broker_epoch=7, max_bytes=1, partition_max_bytes=1
+        )
+        return sum(1 for _ in steps)
+
+    assert pauses() == 2 * 2_000 // LOOKED_AT_ONCE, "to see which have moved, and to name them"
+    session.on_response(FetchResponse(session_id=5))
+    assert pauses() == 2_000 // LOOKED_AT_ONCE
 
 
 def test_a_follower_forgets_what_it_left() -> None:

@@ -22,7 +22,7 @@ from logboat.metadata.commands import (
     TopicConfigs,
 )
 from logboat.metadata.image import NO_LEADER
-from logboat.partitions import Role, assignments, replicas
+from logboat.partitions import Role, assignments, fetch, fetcher, follower_session, replicas
 from logboat.wire import ErrorCode, Message
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.records import batches, decode_records
@@ -331,6 +331,36 @@ def test_f1_a_change_of_brokers_reaches_all_that_lead_over_several_turns(
     scene.settle(0.01)
     assert know_of_fenced("t") == [False] * 4
     assert know_of_fenced("other") == [False] * 4
+
+
+def test_f1_records_are_copied_where_each_partition_is_looked_at_in_a_turn_of_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At both ends of a fetch, while records come and leaders change."""
+    monkeypatch.setattr(fetch, "SLICE_PARTITIONS", 1)
+    monkeypatch.setattr(fetcher, "LOOKED_AT_ONCE", 1)
+    monkeypatch.setattr(follower_session, "LOOKED_AT_ONCE", 1)
+    scene = ReplicaScene(world)
+    scene.create(partitions=5)
+    leader = 1
+    for round_ in range(6):
+        began = world.now
+        for number in range(5):
+            value = b"%d of %d" % (round_, number)
+            assert scene.produce(leader, value, number=number).error is NO_ERROR
+        # Nobody waits for an idle fetch of 500 ms to end.
+        assert world.now - began < 0.5
+        if round_ == 2:
+            scene.fence(1)
+            scene.unfence(1)
+            leader = scene.image().leader
+            scene.await_role(leader, Role.LEADER, 4)
+            for number in range(5):
+                scene.await_isr(1, 2, 3, number=number)
+    scene.settle(1.0)
+    for number in range(5):
+        assert len(scene.nodes[1].log(number)) == 6
+        assert len({tuple(node.log(number)) for node in scene.nodes.values()}) == 1
 
 
 def test_a_checkpoint_asks_for_no_watermark_of_a_topic_that_had_the_name_before(
