@@ -338,7 +338,7 @@ class Replicas:
                 key = topic, number
                 if self._assigned.get(key) == topic_id:
                     del self._assigned[key]
-                    self._work.enqueue(key, lambda: self._delete(key, error))
+                    self._work.enqueue(key, lambda: self._delete(key, topic_id, error))
             case Assigned(topic, number, topic_id):
                 key = topic, number
                 self._assigned[key] = topic_id
@@ -495,11 +495,15 @@ class Replicas:
             await self._directory.set_stray(stored)
         return await self._directory.create_log(*key, topic_id, config)
 
-    async def _delete(self, key: Key, error: ErrorCode) -> None:
+    async def _delete(self, key: Key, topic_id: UUID, error: ErrorCode) -> None:
+        """Also a log that has not been opened yet, or does not open."""
         self._failed.pop(key, None)
         partition = self._hosted.pop(key, None)
         if partition is not None:
             await partition.close(error)
+        stored = self._directory.stored(*key)
+        if stored is not None and stored.topic_id == topic_id:
+            self._stored.pop(key, None)
             await self._directory.delete_log(*key)
 
     async def _set_aside(self, stored: StoredLog) -> None:

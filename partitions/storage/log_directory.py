@@ -385,6 +385,10 @@ class LogDirectory:
         await replace_file(self._disk, metadata, encode_partition_metadata(topic_id))
         await self._names.sync()
 
+    def stored(self, topic: str, partition: int) -> StoredLog | None:
+        """The folder of that name, whether its log is open or not."""
+        return self._stored.get((topic, partition))
+
     async def delete_log(self, topic: str, partition: int) -> None:
         """Close the log, rename its folder to `<name>.<topic id>-delete`, durably, and remove it.
         Nothing happens when there is none."""

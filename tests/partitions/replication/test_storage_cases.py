@@ -13,6 +13,7 @@ from logboat.jepsen_style.simulation import World
 from logboat.jepsen_style.simulation.drive import DiskCall
 from logboat.metadata.commands import DeleteTopics
 from logboat.partitions import Role
+from logboat.partitions.replicas import OPENING_AT_ONCE
 from logboat.wire import ErrorCode
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -300,6 +301,39 @@ def test_o03_a_follower_without_room_leaves_the_isr_and_comes_back(world: World)
     scene.await_isr(1, 2, 3)
     for node_id in scene.nodes:
         assert values(scene, node_id) == [b"before", b"while full"]
+
+
+def delete_topic(scene: ReplicaScene) -> None:
+    topic_id = scene.metadata.image.topics[TOPIC].topic_id
+    scene.metadata.must(DeleteTopics(scene.metadata.epoch, (topic_id,), None))
+    scene.publish()
+    scene.settle()
+
+
+def folders(scene: ReplicaScene, node_id: int) -> list[str]:
+    return [
+        name for name in scene.nodes[node_id].host.disk.list("data") if TOPIC in name.split("-")
+    ]
+
+
+def test_nothing_stays_of_a_topic_that_is_deleted_while_its_logs_wait_to_be_opened(
+    world: World,
+) -> None:
+    partitions = OPENING_AT_ONCE + 2
+    scene = ReplicaScene(world)
+    scene.create(partitions=partitions)
+    scene.produce(1, b"before")
+    scene.kill(3)
+    host = scene.nodes[3].host
+    host.drive.sync_latency_s = 0.05
+    opened = scene.nodes[3].replicas
+    host.start(scene.nodes[3].main)
+    scene.until(lambda: scene.nodes[3].replicas is not opened)
+    replicas = scene.nodes[3].replicas
+    scene.until(lambda: replicas._registered)
+    assert len(replicas._hosted) < partitions - OPENING_AT_ONCE
+    delete_topic(scene)
+    assert folders(scene, 3) == []
 
 
 @pytest.mark.parametrize("ended", ["stopped", "killed"])
