@@ -189,12 +189,13 @@ class Fetch:
         """Admit every partition, then read. `on_replica_fetch(partition, replica id)` is told who
         follows what.
 
-        `wait`, if there may be one, is woken from now on by each partition that moves after it was
-        read, so that nothing is missed in the turns of others. Call `leave` in any case.
+        `wait`, if there may be one, is woken by each partition that moves in the turns of others
+        after it was read, so that nothing is missed. Call `leave` in any case.
         """
         self._wait = wait
         for number, asked in enumerate(self._context.partitions):
-            await _others_turn(number)
+            if number and number % SLICE_PARTITIONS == 0:
+                await asyncio.sleep(0)
             read = PartitionRead(asked)
             self._reads.append(read)
             try:
@@ -207,8 +208,9 @@ class Fetch:
                 on_replica_fetch(read.partition, self._replica_id)
         # Only now: the offsets just confirmed may have moved watermarks of this very request.
         for number, read in enumerate(self._reads):
-            await _others_turn(number)
-            self._enter(read, number)
+            if number and number % SLICE_PARTITIONS == 0:
+                self._enter_below(number)
+                await asyncio.sleep(0)
             await self._read(read)
 
     def _admit(self, read: PartitionRead) -> None:
@@ -340,22 +342,28 @@ class Fetch:
 
     async def wait(self, wait: FetchWait) -> None:
         """Return when satisfied or when the time of `wait`, that of `begin`, is up."""
+        self._enter_below(len(self._reads))
         while not self.satisfied:
             moved = await wait.moved()
             if moved is None:
                 break
             for number, position in enumerate(moved):
-                await _others_turn(number)
+                if number and number % SLICE_PARTITIONS == 0:
+                    await asyncio.sleep(0)
                 await self._read(self._reads[position])
 
-    def _enter(self, read: PartitionRead, position: int) -> None:
-        self._entered = position + 1
-        partition = read.partition
-        if self._wait is None or partition is None:
+    def _enter_below(self, end: int) -> None:
+        """Those that were read since the last turn of others wake the request from now on."""
+        wait = self._wait
+        if wait is None:
             return
-        partition.watermark_fetches.enter(self._wait, position)
-        if self._replica_id >= 0:
-            partition.log_end_fetches.enter(self._wait, position)
+        for position in range(self._entered, end):
+            partition = self._reads[position].partition
+            if partition is not None:
+                partition.watermark_fetches.enter(wait, position)
+                if self._replica_id >= 0:
+                    partition.log_end_fetches.enter(wait, position)
+        self._entered = end
 
     def leave(self) -> None:
         """No partition wakes this request any more."""
@@ -373,7 +381,8 @@ class Fetch:
         """The same, over several turns of the loop; `leave` takes over where it is interrupted."""
         while self._entered > 0:
             self._leave_last()
-            await _others_turn(self._entered)
+            if self._entered and self._entered % SLICE_PARTITIONS == 0:
+                await asyncio.sleep(0)
 
     @staticmethod
     def _refuse_if_changed(read: PartitionRead) -> None:
@@ -393,7 +402,8 @@ class Fetch:
         hints = LeaderHints(self._finder.image, self._version >= FIRST_VERSION_WITH_LEADER_HINTS)
         served = []
         for number, read in enumerate(self._reads):
-            await _others_turn(number)
+            if number and number % SLICE_PARTITIONS == 0:
+                await asyncio.sleep(0)
             self._refuse_if_changed(read)
             self._count(read)
             if self._context.incremental and not self._has_news(read):
@@ -564,12 +574,6 @@ class Fetches:
             await fetch.wait(wait)
         finally:
             self._waits.pop(wait, None)
-
-
-async def _others_turn(number: int) -> None:
-    """After so many partitions of a request, not before the first (RULES F1)."""
-    if number and number % SLICE_PARTITIONS == 0:
-        await asyncio.sleep(0)
 
 
 def _refuse_stranger(request: FetchRequest, version: int) -> FetchResponse:
