@@ -6,9 +6,10 @@ Most need a producer with several batches in flight; the first two a leader that
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ...partitions.refused_batches import RefusedBatches
 from ...partitions.storage import PartitionLog
 from ...partitions.storage.producer_states import ProducerStates, RememberedBatch, Undo
 from .replacing import replaced
@@ -75,8 +76,23 @@ def _window_of_one() -> contextlib.AbstractContextManager[None]:
     return replaced(ProducerStates, "apply", put)
 
 
-def _sequences_not_checked() -> contextlib.AbstractContextManager[None]:
-    """A batch behind one that was refused is appended."""
+def _refused_batches_are_passed() -> contextlib.AbstractContextManager[None]:
+    """What comes behind a refused batch is judged by itself, so a producer that the log does not
+    know may begin with its second one."""
+
+    def put(_: Callable[..., None]) -> Callable[..., None]:
+        def require_not_behind(self: RefusedBatches, *batch: Any) -> None:
+            return
+
+        return require_not_behind
+
+    return replaced(RefusedBatches, "require_not_behind", put)
+
+
+@contextlib.contextmanager
+def _sequences_not_checked() -> Iterator[None]:
+    """A batch behind one that was refused is appended: neither is it refused for the first one's
+    sake, nor for its sequence."""
 
     def put(_: Callable[..., None]) -> Callable[..., None]:
         def check_sequence(self: ProducerStates, batch: Any, entry: Any) -> None:
@@ -84,7 +100,8 @@ def _sequences_not_checked() -> contextlib.AbstractContextManager[None]:
 
         return check_sequence
 
-    return replaced(ProducerStates, "_check_sequence", put)
+    with _refused_batches_are_passed(), replaced(ProducerStates, "_check_sequence", put):
+        yield
 
 
 PRODUCER_BUGS: Mapping[str, Patch] = {
@@ -93,5 +110,6 @@ PRODUCER_BUGS: Mapping[str, Patch] = {
     "duplicate-gets-the-newest-offset": _duplicate_gets_the_newest_offset,
     "window-of-one": _window_of_one,
     "sequences-not-checked": _sequences_not_checked,
+    "refused-batches-are-passed": _refused_batches_are_passed,
 }
 """By name."""
