@@ -16,8 +16,8 @@ up the image itself; likewise when an ISR grows back to `min.insync.replicas`, a
 here, or a disk has room again. Kafka's own coordinators of transactions meet the same in KIP-890
 (no verified batch above the lowest sequence that is being verified).
 
-So who comes behind is answered as the first was, until the first comes again, or until as many have
-been refused as can have been on their way. A batch that continues what the log holds is never
+So who comes behind is answered as the first was, until the first comes again, or until more have
+been refused than can have been on their way. A batch that continues what the log holds is never
 refused: the first then came in through another leader.
 """
 
@@ -33,6 +33,10 @@ from .storage import LeaderBatch, PartitionLog
 
 IN_FLIGHT = 5
 """Requests that an idempotent producer sends ahead of their answers, at most."""
+
+BEHIND = 2 * (IN_FLIGHT - 1)
+"""Batches that may still come behind a refused one: those in the buffers of a connection that was
+given up, and the same ones on its successor."""
 
 MAX_REMEMBERED = 1024
 """Refused batches of one node; the oldest are forgotten first. Each stands for one producer that
@@ -83,7 +87,7 @@ class RefusedBatches:
         first = self._firsts.get(key)
         if first is not None and _is_behind(header, first):
             first.behind += 1
-            if first.behind == IN_FLIGHT - 1:
+            if first.behind == BEHIND:
                 del self._firsts[key]
             return
         if len(self._firsts) >= MAX_REMEMBERED:
