@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .errors import Closed
 
@@ -56,11 +57,12 @@ class LoopThread:
         if self._loop is None:
             work.close()
             raise Closed("the client is not open", hint="use it inside `with SyncClient(...)`")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        call = _Call(work, self._loop)
         try:
-            return future.result()
+            call.begin()
+            return call.result.result()
         except BaseException:
-            future.cancel()
+            call.cancel()
             raise
 
     def iterate(self, found: AsyncIterator[T]) -> Iterator[T]:
@@ -89,3 +91,48 @@ class LoopThread:
         finally:
             if self._loop is not None:
                 self.run(end())
+
+
+class _Call(Generic[T]):
+    """Some work of the loop's, asked for by another thread. Unlike that of
+    asyncio.run_coroutine_threadsafe it can be cancelled from before it begins: Ctrl-C is heard at
+    any moment of the asker, also when the loop has the work and the asker does not know it yet."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+        self._work = work
+        self._loop = loop
+        self._task: asyncio.Task[T] | None = None
+        self._cancelled = False
+        self.result: Future[T] = Future()
+
+    def begin(self) -> None:
+        self._loop.call_soon_threadsafe(self._begin)
+
+    def cancel(self) -> None:
+        """Nothing happens to what is done."""
+        self._cancelled = True
+        try:
+            self._loop.call_soon_threadsafe(self._cancel)
+        except RuntimeError:
+            self._work.close()  # The loop has ended.
+
+    # On the loop.
+
+    def _begin(self) -> None:
+        if not self._cancelled:
+            self._task = self._loop.create_task(self._work)
+            self._task.add_done_callback(self._on_done)
+
+    def _cancel(self) -> None:
+        if self._task is None:
+            self._work.close()
+        else:
+            self._task.cancel()
+
+    def _on_done(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.result.set_exception(CancelledError())
+        elif (error := task.exception()) is not None:
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(task.result())

@@ -109,10 +109,13 @@ def test_5_ctrl_c_ends_a_sync_client_that_waits(waiting: str, connections: int) 
         ) as process,
     ):
         server.settimeout(60)
-        for _ in range(connections):  # Taken, and never answered.
-            silent.enter_context(server.accept()[0])
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        try:
+            for _ in range(connections):  # Taken, and never answered.
+                silent.enter_context(server.accept()[0])
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert told.rstrip().endswith("KeyboardInterrupt")
     assert process.returncode == -signal.SIGINT
 
