@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from typing import NoReturn
@@ -22,6 +23,11 @@ settings.register_profile(
     suppress_health_check=[*in_force.suppress_health_check, HealthCheck.too_slow],
 )
 settings.load_profile("busy machine")
+
+# A shell ignores Ctrl-C for what it starts in the background, and so would every process that a
+# test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
