@@ -175,7 +175,9 @@ def test_who_follows_outlives_a_node_and_sees_topics_grow_and_go(run: Run, tmp_p
             assert reader.wait(120) == 1
         finally:
             reader.kill()
-    assert err.read_text() == "logboat: there is no topic 'other'; `logboat topic list` shows all\n"
+    # Before it, perhaps, that the killed node cannot be reached.
+    last = err.read_text().splitlines()[-1]
+    assert last == "logboat: there is no topic 'other'; `logboat topic list` shows all"
 
 
 def test_a_group_goes_on_where_it_was(run: Run) -> None:
