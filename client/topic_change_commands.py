@@ -12,10 +12,11 @@ from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
 from .terminal import As, Output, emit, say, table
 from .topic_commands import Name, setting, topic
+from .topic_description import settings_table
 
 config = typer.Typer(
     name="config",
-    help="A topic's settings: describe, set, unset.",
+    help="A topic's settings: describe, get, set, unset.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -42,6 +43,20 @@ def describe(
 ) -> None:
     """Show the settings that the topic has itself."""
     _show(NodeApi(url).call("GET", f"{topic_path(name)}/configs"), output, everything=everything)
+
+
+@config.command()
+def get(
+    name: Name,
+    wanted: Annotated[str, typer.Argument(metavar="SETTING", help="Kafka's name of it.")],
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Print the value of one setting, whoever gave it."""
+    for one in NodeApi(url).call("GET", f"{topic_path(name)}/configs")["configs"]:
+        if one["name"] == wanted:
+            emit("" if one["value"] is None else one["value"])
+            return
+    raise Failure(f"there is no setting {wanted!r}; `logboat topic config describe {name} -a`")
 
 
 @config.command("set")
@@ -82,12 +97,7 @@ def _show(document: Mapping[str, Any], output: Output, *, everything: bool) -> N
     if output is Output.JSON:
         emit(json.dumps(shown, indent=2))
         return
-    rows = [(one["name"], _text(one["value"]), one["source"]) for one in shown]
-    emit(table(("SETTING", "VALUE", "SOURCE"), rows, output))
-
-
-def _text(value: str | None) -> str:
-    return "-" if value is None else value
+    emit(settings_table(shown, output))
 
 
 @topic.command("add-partitions")

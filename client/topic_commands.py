@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .node_api import DEFAULT_URL, NodeApi, Url, topic_path
-from .terminal import As, Output, counted, emit, headline, say, table
+from .terminal import As, Output, counted, emit, say, table
 
 topic = typer.Typer(
     name="topic",
@@ -63,16 +63,29 @@ def create(
 
 
 @topic.command()
-def describe(name: Name, output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
-    """Show a topic's partitions and settings."""
-    document = NodeApi(url).call("GET", topic_path(name))
-    if output is Output.JSON:
-        emit(json.dumps(document, indent=2))
-        return
-    settings = "".join(f" {key}={value}" for key, value in document["configs"].items())
-    headline(f"{document['name']} ({document['topic_id']}){settings}", output)
-    header = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "HIGH-WATERMARK")
-    emit(table(header, [_row(partition) for partition in document["partitions"]], output))
+def describe(
+    name: Name,
+    summary: Annotated[
+        bool, typer.Option("-s", "--summary", help="Name, id and numbers alone.")
+    ] = False,
+    configs: Annotated[
+        bool, typer.Option("-c", "--configs", help="Settings alone, also the cluster's.")
+    ] = False,
+    partitions: Annotated[
+        bool, typer.Option("-p", "--partitions", help="Partitions alone.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("-a", "--all", help="All three.")] = False,
+    output: As = Output.TABLE,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """Show a topic's partitions, and the settings of its own.
+
+    With -s, -c and -p those parts of it; they go together."""
+    from .topic_description import Part, describe_topic
+
+    chosen = {Part.SUMMARY: summary, Part.CONFIGS: configs, Part.PARTITIONS: partitions}
+    parts = [part for part in Part if everything or chosen[part]]
+    describe_topic(NodeApi(url), name, parts, output)
 
 
 @topic.command()
@@ -80,18 +93,6 @@ def delete(name: Name, url: Url = DEFAULT_URL) -> None:
     """Delete a topic and its records."""
     NodeApi(url).call("DELETE", topic_path(name))
     say(f"Deleted {name}.")
-
-
-def _row(partition: dict[str, Any]) -> tuple[str, ...]:
-    local = partition["local"]
-    return (
-        str(partition["partition"]),
-        "none" if partition["leader"] < 0 else str(partition["leader"]),
-        str(partition["leader_epoch"]),
-        ",".join(map(str, partition["replicas"])),
-        ",".join(map(str, partition["isr"])),
-        "-" if local is None else str(local["high_watermark"]),
-    )
 
 
 def setting(text: str) -> tuple[str, str]:

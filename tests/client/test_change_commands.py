@@ -74,6 +74,35 @@ async def test_a_refused_setting_is_one_sentence_and_a_dry_run_sets_nothing(
     assert node.settings == {}
 
 
+async def test_one_setting_is_printed_by_itself(url: str) -> None:
+    await logboat(url, "topic", "config", "set", "orders", "retention.ms=60000")
+    assert (await logboat(url, "topic", "config", "get", "orders", "retention.ms")).stdout == (
+        "60000\n"
+    )
+    unknown = await logboat(url, "topic", "config", "get", "orders", "nonsense")
+    assert unknown.exit_code == ExitStatus.FAILED
+    assert "no setting 'nonsense'" in unknown.stderr
+
+
+async def test_a_topic_is_described_in_the_parts_that_are_asked_for(url: str) -> None:
+    await logboat(url, "topic", "config", "set", "orders", "retention.ms=60000")
+
+    async def headers(*flags: str) -> list[str]:
+        shown = (await logboat(url, "topic", "describe", "orders", *flags)).stdout
+        return [part.split(maxsplit=1)[0] for part in shown.split("\n\n")]
+
+    assert await headers("-s") == ["TOPIC"]
+    assert await headers("-p", "-s") == ["TOPIC", "PARTITION"]
+    assert await headers("-a") == ["TOPIC", "SETTING", "PARTITION"]
+    assert await headers() == ["orders"]
+    plain = await logboat(url, "topic", "describe", "orders", "-c", "-o", "plain")
+    assert "retention.ms\t60000\tDYNAMIC_TOPIC_CONFIG" in plain.stdout.splitlines()
+    shown = json.loads(
+        (await logboat(url, "topic", "describe", "orders", "-sp", "-o", "json")).stdout
+    )
+    assert shown["summary"]["partition_count"] == len(shown["partitions"]) == 2
+
+
 async def test_partitions_are_added_to_those_that_are_there(url: str) -> None:
     done = await logboat(url, "topic", "add-partitions", "orders", "-n", "3", "-o", "plain")
     assert done.stdout == "orders\t5\n"
