@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal, cast
 
 from .failure import ExitStatus, Failure
 from .input_lines import input_lines
+from .line_format import LineFormat
 from .node_api import NodeApi
 from .progress import progress
 from .record_document import data_from, headers_from
@@ -25,6 +26,8 @@ from .sdk_work import run_to_the_end, status_of
 from .terminal import say
 
 FAILURES_TOLD = 5
+LAST_PARTITION = 2**31 - 1
+"""Kafka gives no partition a greater number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class LineShape:
     partition: int | None = None
     empty_is_null: bool = False
     is_json: bool = False
+    format: LineFormat | None = None
+    """Not with a separator or JSON, nor does it name what is given here for all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +191,39 @@ def parsed(text: bytes, number: int, shape: LineShape) -> Line:
     """Raises NoRecord."""
     if shape.is_json:
         return _from_json(text, number, shape)
+    partition = shape.partition
     key = None if shape.key is None else shape.key.encode("utf-8", "surrogateescape")
     value = text
     if shape.key_separator:
         separator = shape.key_separator.encode("utf-8", "surrogateescape")
         key, found, value = text.partition(separator)
         if not found:
-            shown = text[:40].decode("utf-8", "replace")
-            raise NoRecord(f"line {number}: no {shape.key_separator!r} in {shown!r}")
+            raise NoRecord(f"line {number}: no {shape.key_separator!r} in {_shown(text)}")
+    elif shape.format is not None:
+        fields = _fields(text, number, shape.format)
+        key, value = fields.get("k", key), fields.get("v", b"")
+        if "p" in fields:
+            partition = _partition(fields["p"], number)
     empty = shape.empty_is_null and not value
-    return Line(key, None if empty else value, shape.headers, shape.partition, None)
+    return Line(key, None if empty else value, shape.headers, partition, None)
+
+
+def _fields(text: bytes, number: int, format_: LineFormat) -> dict[str, bytes]:
+    fields = format_.taken_apart(text)
+    if fields is None:
+        raise NoRecord(f"line {number}: {_shown(text)} is not of the form {format_.text!r}")
+    return fields
+
+
+def _partition(digits: bytes, number: int) -> int:
+    # `int` alone would take signs, blanks and "1_0", and choke on thousands of digits.
+    if not digits.isdigit() or len(digits) > 10 or (partition := int(digits)) > LAST_PARTITION:
+        raise NoRecord(f"line {number}: {_shown(digits)} is no partition")
+    return partition
+
+
+def _shown(text: bytes) -> str:
+    return repr(text[:40].decode("utf-8", "replace"))
 
 
 def _from_json(text: bytes, number: int, shape: LineShape) -> Line:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, Url
+
+if TYPE_CHECKING:
+    from .line_format import LineFormat
 
 Format = Annotated[
     str | None,
@@ -23,6 +26,10 @@ def produce(
     key: Annotated[str | None, typer.Option("-k", "--key", help="Of every record.")] = None,
     key_separator: Annotated[
         str | None, typer.Option("-K", "--key-separator", help="Splits a line into key and value.")
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("-f", "--format", help="Of a line: %k %v %p, such as '%k: %v\\n'."),
     ] = None,
     header: Annotated[
         list[str] | None,
@@ -61,6 +68,13 @@ def produce(
         raise Failure("--acks takes all or 1", ExitStatus.USAGE)
     if json_lines and (key is not None or key_separator is not None):
         raise Failure("--json lines bring their keys", ExitStatus.USAGE)
+    line_format = None
+    if format_ is not None:
+        if json_lines or key_separator is not None:
+            raise Failure(
+                "-f says all of a line: neither -K nor --json go with it", ExitStatus.USAGE
+            )
+        line_format = _line_format(format_, key=key, partition=partition)
     shape = LineShape(
         key=key,
         key_separator=key_separator,
@@ -68,6 +82,7 @@ def produce(
         partition=partition,
         empty_is_null=tombstone,
         is_json=json_lines,
+        format=line_format,
     )
     status = produce_lines(
         ProduceOptions(
@@ -132,6 +147,17 @@ def consume(
     from .consume_records import Reading, consume_records
 
     consume_records(Reading(tuple(topics), begin, partition, exit_at_end, url), printer)
+
+
+def _line_format(text: str, *, key: str | None, partition: int | None) -> LineFormat:
+    """`key` and `partition`: what was given for all lines."""
+    from .line_format import LineFormat
+
+    line_format = LineFormat.parse(text)
+    for letter, option, given in (("k", "-k", key), ("p", "-p", partition)):
+        if given is not None and letter in line_format:
+            raise Failure(f"%{letter} in -f and {option} say the same thing", ExitStatus.USAGE)
+    return line_format
 
 
 def _header(text: str) -> tuple[str, bytes]:

@@ -9,7 +9,7 @@ headers, partition and time. The language is kcat's and rpk's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from .failure import ExitStatus, Failure
@@ -29,7 +29,7 @@ class RecordFormat:
     """Raises Failure, status 2, for a format that says nothing."""
 
     def __init__(self, text: str, *, meta_only: bool = False) -> None:
-        self._parts = None if text == JSON_FORMAT else _parts(text)
+        self._parts = None if text == JSON_FORMAT else [_part(token) for token in tokens(text)]
         self._meta_only = meta_only
 
     def line(self, record: RawRecord) -> bytes:
@@ -40,25 +40,31 @@ class RecordFormat:
         return b"".join(part if isinstance(part, bytes) else part(record) for part in self._parts)
 
 
-def _parts(text: str) -> list[Part]:
-    parts: list[Part] = []
+def tokens(text: str) -> Iterator[bytes | str]:
+    """What a format says, one after the other: text as its bytes, a field as its letter, which is
+    empty when the format ends in `%`. Which letters are fields is for the caller to know."""
     position = 0
     while position < len(text):
         letter, after = text[position], text[position + 1 : position + 2]
         if letter == "\\" and after in _ESCAPES:
-            parts.append(_ESCAPES[after].encode())
+            yield _ESCAPES[after].encode()
         elif letter == "%" and after == "%":
-            parts.append(b"%")
+            yield b"%"
         elif letter == "%":
-            if after not in _FIELDS:
-                known = ", ".join(f"%{name}" for name in sorted(_FIELDS))
-                raise Failure(f"{letter + after!r} is no field: json, or {known}", ExitStatus.USAGE)
-            parts.append(_FIELDS[after])
+            yield after
         else:
-            parts.append(letter.encode("utf-8", "surrogateescape"))
+            yield letter.encode("utf-8", "surrogateescape")
             position -= 1
         position += 2
-    return parts
+
+
+def _part(token: bytes | str) -> Part:
+    if isinstance(token, bytes):
+        return token
+    if token not in _FIELDS:
+        known = ", ".join(f"%{name}" for name in sorted(_FIELDS))
+        raise Failure(f"{'%' + token!r} is no field: json, or {known}", ExitStatus.USAGE)
+    return _FIELDS[token]
 
 
 def _headers(record: RawRecord) -> bytes:

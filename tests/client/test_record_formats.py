@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logboat.client.failure import ExitStatus, Failure
 from logboat.client.input_lines import input_lines
-from logboat.client.produce_lines import LineShape, NoRecord, parsed
+from logboat.client.line_format import LineFormat
+from logboat.client.produce_lines import Line, LineShape, NoRecord, parsed
 from logboat.client.read_from import Place, ReadFrom
 from logboat.client.record_format import RecordFormat
 from logboat.client.sdk.errors import DeadlineExceeded, OutcomeUnknown
@@ -96,6 +97,112 @@ def test_lines_have_keys_headers_and_tombstones_as_asked() -> None:
     assert parsed(b"k:", 1, shape).value is None
     assert parsed(b"k:v", 1, shape).headers == (("h", b"1"),)
     assert parsed(b"", 1, LineShape()).value == b""
+
+
+def taken(text: str, line: bytes, **others: Any) -> Line:
+    return parsed(line, 7, LineShape(format=LineFormat.parse(text), **others))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "value"),
+    [
+        ("%k %v", b"k v w", b"k", b"v w"),
+        (r"%k\t%v\n", b"k \tv", b"k ", b"v"),
+        ("%k\t%v\n", b"k\tv", b"k", b"v"),
+        ("%v<-%k", b"v<-k<-l", b"k<-l", b"v"),
+        ("[%k] %v.", b"[k]] v..", b"k]", b"v."),
+        ("%k%%%v", b"k%v", b"k", b"v"),
+        (r"%k\\%v\r\n", b"k\\v\r", b"k", b"v"),
+        ("%k=%v", b"=", b"", b""),
+        ("%k=%v", b"\xff=\xfe\x00", b"\xff", b"\xfe\x00"),
+        ("%k\udcff%v", b"k\xffv", b"k", b"v"),
+        ("%v", b"", None, b""),
+        ("%k", b"k", b"k", b""),
+    ],
+)
+def test_a_line_is_taken_apart_as_its_format_says(
+    text: str, line: bytes, key: bytes | None, value: bytes
+) -> None:
+    assert taken(text, line) == Line(key, value, (), None, None)
+
+
+def test_what_a_format_does_not_say_is_as_given_for_all_lines() -> None:
+    assert taken("%v", b"v", key="k", partition=2) == Line(b"k", b"v", (), 2, None)
+    assert taken("%p %v", b"007 v", key="k", headers=(("h", b""),)) == Line(
+        b"k", b"v", (("h", b""),), 7, None
+    )
+    assert taken("%k:%v", b"k:", empty_is_null=True).value is None
+    assert taken("%k", b"k", empty_is_null=True).value is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("%k: %v", b"k:v"),
+        ("[%k] %v", b"k] v"),
+        ("%k=%v;", b"k=v"),
+        ("=%v=", b"="),
+        ("%p %v", b" v"),
+        ("%p %v", b"-1 v"),
+        ("%p %v", b"1_0 v"),
+        ("%p %v", "² v".encode()),
+        ("%p %v", b"2147483648 v"),
+        ("%p %v", b"9" * 5_000 + b" v"),
+    ],
+)
+def test_a_line_that_is_not_of_the_format_is_named(text: str, line: bytes) -> None:
+    with pytest.raises(NoRecord, match=r"^line 7"):
+        taken(text, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has none"),
+        ("text 100%%", "has none"),
+        ("json", "--json"),
+        (r"\n", "has none"),
+        ("%x %v", "'%x' is no field"),
+        ("%k %h", "'%h' is no field"),
+        ("%v %", "'%' is no field"),
+        ("%k%v", "two fields"),
+        ("%k %v %k", "%k stands in it twice"),
+        (r"%k\n%v", "line break"),
+        (r"\n%v", "line break"),
+        (r"%v\n\n", "line break"),
+    ],
+)
+def test_a_format_that_takes_nothing_apart_is_a_usage_error(text: str, said: str) -> None:
+    with pytest.raises(Failure, match=said) as told:
+        LineFormat.parse(text)
+    assert told.value.status is ExitStatus.USAGE
+
+
+line_bytes = st.binary(max_size=20).map(lambda data: data.replace(b"\n", b""))
+# Few letters, that separators and what stands beside them have much in common.
+few_letters = st.text("ab:%\\nt", max_size=4)
+
+
+@given(
+    key=line_bytes | few_letters.map(str.encode),
+    value=line_bytes | few_letters.map(str.encode),
+    begin=few_letters,
+    separator=few_letters.filter(bool),
+    end=few_letters,
+    line_break=st.sampled_from(["", r"\n"]),
+)
+def test_what_consume_prints_in_a_format_is_read_back_in_it(
+    key: bytes, value: bytes, begin: str, separator: str, end: str, line_break: str
+) -> None:
+    begin, middle, last = (
+        text.replace("\\", "\\\\").replace("%", "%%") for text in (begin, separator, end)
+    )
+    text = f"{begin}%k{middle}%v{last}{line_break}"
+    # Not only is it not in the key, it does not begin there either: `a:` before `::`.
+    assume((key + separator.encode()).index(separator.encode()) == len(key))
+    line = RecordFormat(text).line(Record("t", 2, 9, 5, key, value, ()))
+    assert line.endswith(b"\n") == bool(line_break)
+    assert taken(text, line.removesuffix(b"\n")) == Line(key, value, (), None, None)
 
 
 def test_offsets_are_said_in_six_ways() -> None:

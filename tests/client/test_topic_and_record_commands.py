@@ -72,6 +72,40 @@ async def test_keys_are_split_off(url: str) -> None:
     assert refused.exit_code == ExitStatus.FAILED
 
 
+async def test_a_format_of_consume_is_one_of_produce(url: str, tmp_path: Path) -> None:
+    dead = tmp_path / "dead"
+    lines = "1 k: v: w\nno record\n1 : \n9 k: v\n"
+    arguments = ["-f", r"%p %k: %v\n"]
+    wrote = await logboat(
+        url, "produce", "orders", *arguments, "--dead-letter", str(dead), stdin=lines
+    )
+    assert wrote.exit_code == ExitStatus.FAILED
+    assert "2 records written to orders, 2 were not." in wrote.stderr
+    assert r"line 2: 'no record' is not of the form '%p %k: %v\\n'" in wrote.stderr
+    assert dead.read_text() == "no record\n9 k: v\n"
+    read = await logboat(url, "consume", "orders", "-e", *arguments)
+    assert read.stdout == "1 k: v: w\n1 : \n"
+
+
+@pytest.mark.parametrize(
+    ("format_", "others"),
+    [
+        ("%k%v", []),
+        ("%v", ["-K", ":"]),
+        ("%v", ["--json"]),
+        ("%k %v", ["-k", "key"]),
+        ("%p %v", ["-p", "1"]),
+    ],
+)
+async def test_a_format_that_cannot_be_meant_is_a_usage_error(
+    url: str, format_: str, others: list[str]
+) -> None:
+    # Standard input would never end.
+    result = await logboat(url, "produce", "orders", "-f", format_, *others, "/dev/zero")
+    assert result.exit_code == ExitStatus.USAGE
+    assert result.stderr.count("\n") == 1
+
+
 async def test_many_lines_travel_in_bounded_bodies(url: str, node: FakeNode) -> None:
     lines = "".join(f"{number:0100d}\n" for number in range(1_200))
     await logboat(url, "produce", "orders", "-p", "0", stdin=lines)
