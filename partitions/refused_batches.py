@@ -30,19 +30,15 @@ from ..wire import ErrorCode
 from ..wire.records import BatchHeader, RecordsError, parse_header
 from .roles import Refused
 from .storage import LeaderBatch, PartitionLog
+from .storage.producer_states import SEQUENCE_LIMIT, WINDOW
 
-IN_FLIGHT = 5
-"""Requests that an idempotent producer sends ahead of their answers, at most."""
-
-BEHIND = 2 * (IN_FLIGHT - 1)
+BEHIND = 2 * (WINDOW - 1)
 """Batches that may still come behind a refused one: those in the buffers of a connection that was
 given up, and the same ones on its successor."""
 
 MAX_REMEMBERED = 1024
 """Refused batches of one node; the oldest are forgotten first. Each stands for one producer that
 writes to one partition, and matters for the moment until its answer has reached the client."""
-
-SEQUENCES = 1 << 31
 
 Place = tuple[str | UUID, int]
 """Name or id of the topic, as the request had it, and the partition."""
@@ -115,4 +111,5 @@ class RefusedBatches:
 
 
 def _is_behind(header: BatchHeader, first: _First) -> bool:
-    return 0 < (header.base_sequence - first.sequence) % SEQUENCES < SEQUENCES // 2
+    ahead = (header.base_sequence - first.sequence) % SEQUENCE_LIMIT
+    return 0 < ahead < SEQUENCE_LIMIT // 2

@@ -17,14 +17,9 @@ from logboat.jepsen_style.simulation import World
 from logboat.partitions import Role
 from logboat.partitions.leader import LeaderState
 from logboat.partitions.partition import Partition
-from logboat.partitions.refused_batches import (
-    BEHIND,
-    IN_FLIGHT,
-    MAX_REMEMBERED,
-    SEQUENCES,
-    RefusedBatches,
-)
+from logboat.partitions.refused_batches import BEHIND, MAX_REMEMBERED, RefusedBatches
 from logboat.partitions.roles import Refused
+from logboat.partitions.storage.producer_states import SEQUENCE_LIMIT, WINDOW
 from logboat.wire import ErrorCode
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.partitions.replication.replica_scene import (
@@ -236,8 +231,8 @@ def test_the_table_is_bounded_and_forgets_the_oldest(scene: ReplicaScene) -> Non
 
 
 @given(
-    first=st.integers(0, SEQUENCES - 1),
-    sent=st.lists(st.integers(0, IN_FLIGHT - 1), max_size=12),
+    first=st.integers(0, SEQUENCE_LIMIT - 1),
+    sent=st.lists(st.integers(0, WINDOW - 1), max_size=12),
     refusals=st.lists(st.booleans(), max_size=12),
 )
 def test_whatever_is_refused_and_sent_again_the_log_holds_the_sequences_without_a_gap(
@@ -250,7 +245,7 @@ def test_whatever_is_refused_and_sent_again_the_log_holds_the_sequences_without_
     whims = iter(refusals)
 
     def deliver(number: int) -> bool:
-        sequence = (first + number) % SEQUENCES
+        sequence = (first + number) % SEQUENCE_LIMIT
         records = batch(b"x", producer_id=PID, sequence=sequence)
         try:
             if next(whims, False):
@@ -266,10 +261,10 @@ def test_whatever_is_refused_and_sent_again_the_log_holds_the_sequences_without_
         appended.append(number)
         return True
 
-    todo = list(range(IN_FLIGHT))
+    todo = list(range(WINDOW))
     while todo:
         todo = [number for number in todo if not deliver(number)]
-    assert appended == list(range(IN_FLIGHT))
+    assert appended == list(range(WINDOW))
 
 
 class Follows:
@@ -282,5 +277,5 @@ class Follows:
     def continues(self, header: object) -> bool:
         if not self._appended:
             return False
-        expected = (self._first + self._appended[-1] + 1) % SEQUENCES
+        expected = (self._first + self._appended[-1] + 1) % SEQUENCE_LIMIT
         return getattr(header, "base_sequence", None) == expected
