@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from ..clients import NEMESIS, Journal
 from ..schedule import KINDS, Fault, Schedule, nodes_of, role_of
 from .coverage import Coverage
-from .means import NEEDS
+from .means import NEEDS, STRACE
 from .process_faults import Do, Missed
 from .view import RunView
 
 LEAVES = frozenset({"failed-sync"})
 """Takes a node out of ISR and ELR in either mode (C1), though its disk is whole."""
+LOOK_S = 0.1
 
 
 class NotBuilt(Exception):
@@ -57,7 +58,12 @@ class Strikes:
         kinds: Mapping[str, Do],
         schedule: Schedule,
     ) -> None:
-        """`kinds`: those that there are means for; the others are skipped."""
+        """`kinds`: those that there are means for; the others are skipped.
+
+        On a busy machine nodes take their time to come back. So a fault waits for somebody to play
+        its role, and for the guarantee to stay in force, as long as a step of the end may take.
+        """
+        self._patience_s = schedule.settle_ms / 1000
         self._groups = [group.name for group in schedule.groups]
         self._partitions = [
             (topic.name, number) for topic in schedule.topics for number in range(topic.partitions)
@@ -80,19 +86,19 @@ class Strikes:
             for fault in faults:
                 all_faults.create_task(self._strike(fault, began))
 
+    def _whom(self, fault: Fault) -> Sequence[int]:
+        nodes = nodes_of(fault.target, self._view)
+        if STRACE in NEEDS[fault.kind]:
+            # It attaches to a process.
+            return [node_id for node_id in nodes if self._view.is_running(node_id)]
+        return nodes
+
     def _spares(self, fault: Fault, nodes: Sequence[int]) -> bool:
         """Whether the guarantee stays in force (RULES V1): each partition keeps a member of ISR or
-        ELR whose disk was never hurt. Timetables cannot see to that: on a busy machine nodes take
-        their time to come back."""
-        damages = KINDS[fault.kind].damages
-        if not damages and fault.kind not in LEAVES:
+        ELR whose disk was never hurt. Timetables cannot see to that."""
+        if not KINDS[fault.kind].damages and fault.kind not in LEAVES:
             return True
-        if not self._view.has_members_besides([*nodes, *self._damaged]):
-            self.outside[fault.kind] += 1
-            return False
-        if damages:
-            self._damaged.update(dict.fromkeys(nodes))
-        return True
+        return self._view.has_members_besides([*nodes, *self._damaged])
 
     async def _strike(self, fault: Fault, began: float) -> None:
         now = asyncio.get_running_loop().time
@@ -100,12 +106,27 @@ class Strikes:
         if act is None:
             self.skipped[fault.kind] += 1
             return
-        await asyncio.sleep(began + fault.at_ms / 1000 - now())
-        nodes = nodes_of(fault.target, self._view)
-        if not nodes or not self._spares(fault, nodes):
-            return
+        at = began + fault.at_ms / 1000
+        await asyncio.sleep(at - now())
+        while True:
+            nodes = self._whom(fault)
+            spared = not nodes or self._spares(fault, nodes)
+            if nodes and spared and await self._hit(act, fault, nodes):
+                return
+            if now() > at + self._patience_s:
+                break
+            await asyncio.sleep(LOOK_S)
+        if not spared:
+            self.outside[fault.kind] += 1
+
+    async def _hit(self, act: Do, fault: Fault, nodes: Sequence[int]) -> bool:
+        """False: they were not there to be hit."""
+        now = asyncio.get_running_loop().time
+        until = now() + fault.for_ms / 1000
         role = role_of(fault.target, self._view, self._groups, self._partitions)
         phase = self._view.phase()
+        if KINDS[fault.kind].damages:
+            self._damaged.update(dict.fromkeys(nodes))
         seen = {"kind": fault.kind, "role": role, "node": nodes[0], "nodes": list(nodes)}
         options = dict(fault.options)
         self._journal.observe(NEMESIS, "fault", {**seen, "for_ms": fault.for_ms, **options})
@@ -113,8 +134,9 @@ class Strikes:
             heal = await act(fault, nodes)
         except Missed:
             self._journal.observe(NEMESIS, "heal", seen)
-            return
+            return False
         self._coverage.add(fault.kind, role, phase)
-        await asyncio.sleep(began + (fault.at_ms + fault.for_ms) / 1000 - now())
+        await asyncio.sleep(until - now())
         await heal()
         self._journal.observe(NEMESIS, "heal", seen)
+        return True

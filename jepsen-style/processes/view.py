@@ -34,6 +34,9 @@ class RunView:
     def node_ids(self) -> Sequence[int]:
         return self._cluster.node_ids
 
+    def is_running(self, node_id: int) -> bool:
+        return self._cluster.is_running(node_id)
+
     def replicas(self, topic: str, partition: int) -> Sequence[int]:
         found = self._partitions.get((topic, partition))
         return () if found is None else tuple(found["replicas"])

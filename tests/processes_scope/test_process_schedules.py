@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.jepsen_style.__main__ import main
-from logboat.jepsen_style.clients import Journal, TopicPartition
 from logboat.jepsen_style.history import Outcome, Recorder, read_history
 from logboat.jepsen_style.history.written import WrittenHistory
 from logboat.jepsen_style.processes.caretaker import Caretaker
@@ -30,8 +28,7 @@ from logboat.jepsen_style.processes.means import LOOP, NEEDS, ROOT_ONLY, STRACE,
 from logboat.jepsen_style.processes.network_faults import NetworkFaults
 from logboat.jepsen_style.processes.outcome import Floors, Tally, Word, unavailable
 from logboat.jepsen_style.processes.process_faults import ProcessFaults
-from logboat.jepsen_style.processes.strikes import NotBuilt, Strikes, refuse_unknown
-from logboat.jepsen_style.processes.view import RunView
+from logboat.jepsen_style.processes.strikes import NotBuilt, refuse_unknown
 from logboat.jepsen_style.processes.volumes import EXT4, Volumes
 from logboat.jepsen_style.processes.wrong_clock import WrongClock
 from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target
@@ -159,37 +156,6 @@ def test_drawn_schedules_damage_one_disk_and_always_the_same() -> None:
         assert len(set(damaged)) == 1
 
 
-def strikes_in(isr: dict[int, list[int]], elr: dict[int, list[int]]) -> Strikes:
-    """On a view that knows this of each partition."""
-    schedule = draw(1, nodes=3, minutes=1, mode="synced")
-    journal = Journal(time.monotonic_ns, NoWitness())
-    view = RunView(Crashed(3), ["orders"], journal)
-    for number in isr:
-        view._partitions["orders", number] = {"isr": isr[number], "elr": elr[number]}
-    return Strikes(view, journal, Coverage([]), {}, schedule)
-
-
-def of_node(kind: str, node_id: int) -> tuple[Fault, list[int]]:
-    return Fault(0, kind, Target("node", number=node_id), 100), [node_id]
-
-
-def test_no_disk_is_damaged_whose_node_is_the_last_member_of_a_partition() -> None:
-    strikes = strikes_in({0: [1, 2], 1: [1]}, {0: [], 1: []})
-    assert not strikes._spares(*of_node("bit-flip", 1))
-    assert strikes.outside == {"bit-flip": 1}
-    assert strikes._spares(*of_node("kill", 1))
-    assert strikes._spares(*of_node("bit-flip", 2))
-
-
-def test_a_member_whose_disk_was_damaged_before_is_not_counted_on() -> None:
-    strikes = strikes_in({0: [1, 2]}, {0: []})
-    assert strikes._spares(*of_node("wiped-disk", 1))
-    assert not strikes._spares(*of_node("failed-sync", 2))
-    eligible = strikes_in({0: [1, 2]}, {0: [3]})
-    assert eligible._spares(*of_node("wiped-disk", 1))
-    assert eligible._spares(*of_node("failed-sync", 2))
-
-
 @pytest.mark.parametrize("kind", ["power-cut", "bit-flip"])
 def test_no_disk_loses_anything_where_a_topic_trusts_the_page_cache(kind: str) -> None:
     """Others may have left ISR and ELR by a mere kill: it would be a loss outside the guarantee,
@@ -288,28 +254,6 @@ def test_what_is_written_reads_back_as_the_history_it_was(tmp_path: Path) -> Non
     again = read_history(path)
     assert list(again) == list(history)
     assert [event["f"] for _, event in again.observations] == ["fault"]
-
-
-class NoWitness:
-    def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
-        pass
-
-    def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
-        pass
-
-    def deleting(self, partition: TopicPartition, before: int) -> None: ...
-
-    def may_begin_at(self, partition: TopicPartition) -> int:
-        return 0
-
-    def may_end_before(self, partition: TopicPartition) -> bool:
-        return False
-
-    def leads_in(self, partition: TopicPartition, node_id: int) -> int | None:
-        return None
-
-    def violation(self, text: str) -> None:
-        pass
 
 
 class Crashed(LocalCluster):
