@@ -67,22 +67,36 @@ CHANGES = ("create", "append", "write_at", "truncate", "make_dirs", "rename", "r
 
 
 class RefusedCalls:
-    """From the `number`-th call of these `kinds` on, counted from 1, all of them fail with that
-    errno, until `heal`. `failed` tells whether there was one."""
+    """From the `number`-th call of these `kinds` on, counted from 1, `times` of them fail with that
+    errno, all by default, until `heal`. `under`: how their paths begin. `failed` tells whether
+    there was one."""
 
-    def __init__(self, host: Host, number: int, error: int, *, kinds: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        number: int,
+        error: int,
+        *,
+        kinds: tuple[str, ...],
+        times: int | None = None,
+        under: str = "",
+    ) -> None:
         self.failed = False
         self._drive = host.drive
         self._left = number
         self._error = error
         self._kinds = kinds
+        self._last = None if times is None else 1 - times
+        self._under = under
         self._drive.on_call = self
 
     def __call__(self, call: DiskCall) -> None:
         if call.kind.endswith(" effect") or call.kind.split()[0] not in self._kinds:
             return
+        if not call.path.startswith(self._under):
+            return
         self._left -= 1
-        if self._left <= 0:
+        if self._left <= 0 and (self._last is None or self._left >= self._last):
             self.failed = True
             raise OSError(self._error, os.strerror(self._error), call.path)
 

@@ -17,6 +17,9 @@ from .segment import DELETED, Segment
 
 logger = logging.getLogger(__name__)
 
+FREE_AGAIN_SECONDS = 5.0
+"""After a disk would not free a file; those that wait behind it come first."""
+
 
 class DelayedDeletes:
     """Of one log. Bounded by the number of its segments; what is left at the end of `scope` is
@@ -27,22 +30,20 @@ class DelayedDeletes:
         self._scope = scope
         self._delay_ms = delay_ms
         self._condemned: deque[tuple[float, Segment]] = deque()
-        """(loop time when it is freed, segment), oldest first."""
+        """(loop time when it is freed, segment), in the order in which it is tried."""
         self._task: asyncio.Task[None] | None = None
 
     def condemn(self, segment: Segment) -> None:
         """The segment is no longer of the log; durable after a sync of the directory.
 
-        Raises OSError when the disk refuses even that: then it still is.
+        Raises OSError when the disk refuses even that: then it still is, but for files that are
+        gone. It may be asked again.
         """
-        before = segment.state
         try:
             segment.change_state(self._disk, DELETED)
         except OSError as error:
             # On a full disk there may be no room for the longer name.
             logger.warning("%s is removed at once: %s", segment.log_path, error)
-            segment.remove(self._disk)
-            segment.state = before
             segment.remove(self._disk)
             return
         due = asyncio.get_running_loop().time() + self._delay_ms() / 1000
@@ -57,16 +58,21 @@ class DelayedDeletes:
             if (left := due - loop.time()) > 0:
                 await asyncio.sleep(left)
             segment.forget_files()
+            freed = True
             for path in segment.paths():
-                await self._remove(path)
+                freed &= await self._remove(path)
             self._condemned.popleft()
+            if not freed:
+                self._condemned.append((loop.time() + FREE_AGAIN_SECONDS, segment))
         self._task = None
 
-    async def _remove(self, path: str) -> None:
+    async def _remove(self, path: str) -> bool:
         try:
             if self._disk.exists(path):
                 await offload(lambda: self._disk.remove(path))
         except FileNotFoundError:
-            return  # A later segment of the same base was condemned, and freed, under this name.
+            pass  # A later segment of the same base was condemned, and freed, under this name.
         except OSError as error:
-            logger.warning("%s stays until the next start: %s", path, error)
+            logger.warning("%s is not freed yet: %s", path, error)
+            return False
+        return True

@@ -48,7 +48,7 @@ from .checkpoints import (
     read_offsets,
     write_offsets,
 )
-from .errors import DirectoryRefused
+from .errors import DirectoryRefused, StorageFailed
 from .group_commit import PASSING_ERRORS, RETRY_SECONDS
 from .log_config import LogConfig
 from .meta_properties import (
@@ -307,6 +307,9 @@ class LogDirectory:
                 known = self._recovery_points.get(key, 0)
                 self._recovery_points[key] = max(known, damage.recovery_point)
                 await self._write(RECOVERY_POINTS, self._recovery_points)
+            if log.swap_unfinished:
+                # Recovery finishes it, and nothing may be made beside it.
+                raise StorageFailed(f"{log}: a swap of segments is not finished")
             done = await set_damage_aside(
                 log.directory,
                 damage,

@@ -22,7 +22,6 @@ import logging
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from itertools import pairwise
 from random import Random
 from uuid import UUID
 
@@ -40,7 +39,7 @@ from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
 from .errors import BatchDamaged, OffsetOutOfRange, StorageFailed
 from .fetched_batches import fetched_batches
-from .group_commit import PASSING_ERRORS, GroupCommit
+from .group_commit import PASSING_ERRORS, RETRY_SECONDS, GroupCommit
 from .header_trust import HeaderTrust
 from .leader_batch import (
     check_batch,
@@ -56,7 +55,7 @@ from .producer_states import Origin, ProducerSnapshot, ProducerStates
 from .recovery import DAMAGE_FOUND, Recovered, note_damage_found, recover
 from .retention import Outlived, outlived
 from .segment import MAX_RELATIVE_OFFSET, Segment
-from .segment_swap import carry_out_swap, make_swap
+from .segment_swap import SegmentSwap, store_segment
 from .sync_round import SyncRound
 from .sync_waiters import SyncWaiters
 from .transaction_index import AbortedTransaction, aborted_in
@@ -155,6 +154,8 @@ class PartitionLog:
         be believed until the log is opened again: recovery leaves what a crash at that moment
         would have left, a log that ends between where it ended and where it was to be cut."""
         self._cut_begun = False
+        self._swap: SegmentSwap | None = None
+        """Not over: see `swap_unfinished`."""
         self._closed = False
         self._exclusive = asyncio.Lock()
         self._waiters = SyncWaiters()
@@ -837,6 +838,7 @@ class PartitionLog:
         async with self._exclusively(refuse):
             self._cut_begun = False
             try:
+                await self._finish_swap()
                 yield
             except (BatchDamaged, OSError) as error:
                 if self._cut_begun:
@@ -1035,7 +1037,7 @@ class PartitionLog:
     def _delete_below_start(self) -> None:
         """Segments wholly below the log start go; one that is not synced yet goes after its sync,
         so that the segment behind it is sure to be there after a loss of power."""
-        if self._refuse is not None or self.damage is not None:
+        if self._refuse is not None or self.damage is not None or self._swap is not None:
             return
         keep = bisect_right(self._bases, self.log_start_offset) - 1
         doomed = self.synced_segments[:keep]
@@ -1070,48 +1072,95 @@ class PartitionLog:
         self._directory_changes += bool(gone)
         return bool(gone)
 
-    async def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> bool:
+    async def replace_segments(self, old: Sequence[Segment], new: Segment) -> bool:
         """Put `new` in the place of `old`, durably; a crash leaves the one or the other whole.
 
-        `old`: neighbours among `synced_segments`; `new`: at least one, in state CLEANED, the first
-        with the base offset of the first of `old`, the last with a batch, be it empty, that ends
-        where `old` end: recovery knows by it that nothing is torn off. False, and `new`
-        is removed, when `old` are not all there any more: retention or a cut came first. OSError:
-        nothing was decided, `new` is removed, too.
+        `old`: neighbours among `synced_segments`; `new`: in state CLEANED, with the base offset of
+        the first of `old` and a last batch, be it empty, that ends where `old` end: recovery knows
+        by it that nothing is torn off. False, and `new` is removed, when `old` are not all there
+        any more: retention or a cut came first. OSError: `swap_unfinished` tells whether something
+        is left to be done, which the log then does as soon as it can.
         """
         if self._refuse is not None:
-            self._remove_all(new)
+            with suppress(OSError):
+                new.remove(self._disk)
             return False
         # Its own task: once decided, a cancelled cleaner must not leave a swap half-made in a log
         # that goes on.
         swap: asyncio.Task[bool | OSError] = self._scope.spawn(
-            self._replace(list(old), list(new)), name=f"swap in {self}"
+            self._replace(list(old), new), name=f"swap in {self}"
         )
         replaced = await asyncio.shield(swap)
         if isinstance(replaced, OSError):
             raise replaced
         return replaced
 
-    async def _replace(self, old: list[Segment], new: list[Segment]) -> bool | OSError:
+    async def _replace(self, old: list[Segment], new: Segment) -> bool | OSError:
         async with self._exclusive:
-            stands = self._refuse is None and self.damage is None
-            first = self._place_of(old) if stands else None
-            if first is None:
-                self._remove_all(new)
-                return False
+            if self._swap is not None:
+                raise Fatal(f"{self}: two swaps at once")
+            gone = {segment.base_offset for segment in old[1:]}
+            swap = self._swap = SegmentSwap(
+                old,
+                new,
+                disk=self._disk,
+                condemn=self._deletes.condemn,
+                afterwards=lambda: self._remove_snapshots(gone),
+            )
+            replaced: bool | OSError = False
             try:
-                await make_swap(new, self._disk, self._files)
+                if self._place_of(old) is not None:
+                    await store_segment(new, self._disk, self._files)
+                    await swap.decide()
+                    replaced = self._use_replacement(old, new)
+                    if not replaced:
+                        swap.give_up()
             except OSError as error:
-                self._remove_all(new)
+                replaced = error
+            try:
+                await self._finish_swap()
+            except OSError as error:
+                logger.warning("%s: a swap of segments is finished later: %s", self, error)
+                self._scope.spawn(self._finish_swap_later(), name=f"finish swap in {self}")
                 return error
-            for segment, next_one in pairwise(new):
-                segment.next_offset = next_one.base_offset
-            new[-1].next_offset = old[-1].next_offset
-            # Only the end of the list has changed meanwhile.
-            self._use_segments([*self._segments[:first], *new, *self._segments[first + len(old) :]])
-            await carry_out_swap(old, new, self._disk, self._deletes.condemn)
-            self._remove_snapshots({s.base_offset for s in old} - {s.base_offset for s in new})
-            return True
+            return replaced
+
+    def _use_replacement(self, old: list[Segment], new: Segment) -> bool:
+        """False: somebody has met damage while it was made."""
+        first = self._place_of(old)
+        if first is None:
+            return False
+        new.next_offset = old[-1].next_offset
+        self._use_segments([*self._segments[:first], new, *self._segments[first + len(old) :]])
+        return True
+
+    @property
+    def swap_unfinished(self) -> bool:
+        """Reads and appends go on; segments are neither deleted nor cut off before it is, and
+        compaction must make none."""
+        return self._swap is not None
+
+    async def _finish_swap(self) -> None:
+        """With `_exclusive`. Raises OSError: not yet."""
+        if self._swap is not None:
+            await self._swap.go_on()
+            self._swap = None
+            self._delete_below_start()
+
+    async def _finish_swap_later(self) -> None:
+        refused: OSError | None = None
+        while self.swap_unfinished:
+            await asyncio.sleep(RETRY_SECONDS)
+            async with self._exclusive:
+                if self._refuse is not None:
+                    return  # Opened again or started anew, it is finished by recovery.
+                try:
+                    await self._finish_swap()
+                except OSError as error:
+                    if refused is None or refused.errno != error.errno:
+                        logger.warning("%s: the swap is not finished yet: %s", self, error)
+                    refused = error
+        logger.info("%s: the swap of segments is finished", self)
 
     def _remove_snapshots(self, offsets: set[int]) -> None:
         """Those of segments that are gone; the start of the log needs the others only."""
@@ -1120,7 +1169,9 @@ class PartitionLog:
                 self._disk.remove(snapshot_path(self.directory, offset))
 
     def _place_of(self, segments: list[Segment]) -> int | None:
-        """Number of the first of `segments`, when they stand side by side in the log."""
+        """Number of the first of `segments`, when they stand side by side in a log that goes on."""
+        if self._refuse is not None or self.damage is not None:
+            return None
         synced = self.synced_segments
         for number, segment in enumerate(synced):
             if segment is segments[0]:
@@ -1129,16 +1180,15 @@ class PartitionLog:
                 return number if same and len(beside) == len(segments) else None
         return None
 
-    def _remove_all(self, segments: Sequence[Segment]) -> None:
-        for segment in segments:
-            with suppress(OSError):
-                segment.remove(self._disk)
-
     async def close(self) -> None:
         """Write, sync and close everything; the log is then clean and `recovery_point` its end. One
         that is `half_cut` stays as it is on disk."""
         try:
             async with self._exclusively("the log is closed"):
+                try:
+                    await self._finish_swap()
+                except OSError as error:
+                    logger.warning("%s: a swap is left to the next start: %s", self, error)
                 await self._sync_all()
         except StorageFailed:
             if self.half_cut is None:

@@ -73,6 +73,7 @@ class Segment:
     __slots__ = (
         "_config",
         "_files",
+        "_renamed",
         "_starts",
         "base_offset",
         "bytes_since_index",
@@ -104,6 +105,8 @@ class Segment:
         self.directory = directory
         self.state = state
         """What the names of all its files end with."""
+        self._renamed: dict[str, str] = {}
+        """Suffix -> state of those that are ahead: the disk refused to rename the others."""
         self.base_offset = base_offset
         self._files = files
         self._config = config
@@ -123,7 +126,10 @@ class Segment:
         self.clear_indexes()
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{file_name(self.base_offset, suffix)}{self.state}"
+        return self.path_in(self._renamed.get(suffix, self.state), suffix)
+
+    def path_in(self, state: str, suffix: str) -> str:
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}{state}"
 
     def file(self) -> File:
         return self._files.get(self.log_path)
@@ -320,17 +326,24 @@ class Segment:
 
     def change_state(self, disk: Disk, state: str) -> None:
         """Rename the files, where the last one to come or the first one to go is the `.log`: a
-        crash in between leaves index files without a log, which nobody takes for a segment."""
+        crash in between leaves index files without a log, which nobody takes for a segment.
+
+        Raises OSError; then some may have their new names, by which they are known from now on. It
+        may be asked for again.
+        """
         self.forget_files()
-        before = self.paths()
-        self.state = state
-        renames = list(zip(before, self.paths(), strict=True))
-        for old, new in renames if state == DELETED else reversed(renames):
-            if disk.exists(old):
-                disk.rename(old, new)
-        self.log_path = self.path(LOG_SUFFIX)
-        self.offset_index.table.path, self.time_index.table.path = self.index_paths()
-        self.transactions.table.path = self.path(TRANSACTION_INDEX_SUFFIX)
+        try:
+            for suffix in SEGMENT_SUFFIXES if state == DELETED else reversed(SEGMENT_SUFFIXES):
+                old, new = self.path(suffix), self.path_in(state, suffix)
+                if old != new and disk.exists(old):
+                    disk.rename(old, new)
+                self._renamed[suffix] = state
+            self.state = state
+            self._renamed.clear()
+        finally:
+            self.log_path = self.path(LOG_SUFFIX)
+            self.offset_index.table.path, self.time_index.table.path = self.index_paths()
+            self.transactions.table.path = self.path(TRANSACTION_INDEX_SUFFIX)
 
     def remove(self, disk: Disk) -> None:
         """The `.log` first: what is then left over is an orphan, and orphans go at start."""

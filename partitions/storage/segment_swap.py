@@ -1,20 +1,27 @@
-"""Compacted segments take the place of those they were made from, whole, whatever crashes when.
+"""A compacted segment takes the place of those it was made from, whole, whatever crashes when.
 
     <base>.log.cleaned   written and synced; counts for nothing
-    <base>.log.swap      all of them renamed, and the directory synced: from here the swap happens
+    <base>.log.swap      renamed, and the directory synced: from here the swap happens
     <old>.log.deleted    the old ones renamed; directory synced, so that old and new never meet
-    <base>.log           the new ones renamed; directory synced
+    <base>.log           the new one renamed; directory synced
 
 A start that finds a `.cleaned` log drops it, and with it every `.swap`: the last step before the
 decision was not reached, the old ones are all there. Otherwise it finishes each `.swap`. One swap
-at a time runs in a log, so the two cannot belong to different ones.
+at a time runs in a log, so the two cannot belong to different ones: nothing is `.cleaned` any more
+when one is decided, and nothing may be made under that name before it is over.
+
+A disk that refuses a step (full, no descriptors, a name that cannot be written) stops the swap, not
+the log: the old or the new segment, whichever it is, can be read under the names it has, and what
+is left to be done is done later (decision 0034).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from ...seam import Disk, offload
 from .log_config import LogConfig
@@ -29,31 +36,85 @@ SLICE_BATCHES = 2000
 """Headers looked at between two turns of the loop (RULES F1)."""
 
 
-async def make_swap(new: Sequence[Segment], disk: Disk, files: OpenFiles) -> None:
-    """Put `new` on the device and decide for them. An OSError: not decided, remove them."""
-    for segment in new:
-        segment.seal_indexes()
-        for path in segment.paths():
-            if disk.exists(path):
-                await files.sync(path)
-        segment.freeze_indexes()
-    # The newest first, as Kafka does: its recovery drops the `.swap` above a `.cleaned`.
-    for segment in reversed(new):
-        segment.change_state(disk, SWAP)
-    await disk.sync_dir(new[0].directory)
+async def store_segment(new: Segment, disk: Disk, files: OpenFiles) -> None:
+    """All its files are on the device when it returns; their names are not."""
+    new.seal_indexes()
+    for path in new.paths():
+        if disk.exists(path):
+            await files.sync(path)
+    new.freeze_indexes()
 
 
-async def carry_out_swap(
-    old: Sequence[Segment], new: Sequence[Segment], disk: Disk, condemn: Callable[[Segment], None]
-) -> None:
-    """After the decision; readers already use `new`, under whatever name."""
-    directory = new[0].directory
-    for segment in old:
-        condemn(segment)
-    await disk.sync_dir(directory)
-    for segment in new:
-        segment.change_state(disk, IN_USE)
-    await disk.sync_dir(directory)
+Step = Callable[[], Awaitable[None]]
+
+
+class SegmentSwap:
+    """Undecided -> decided by `decide`. Over when `go_on` has returned; one that is undecided has
+    left no trace then."""
+
+    def __init__(
+        self,
+        old: Sequence[Segment],
+        new: Segment,
+        *,
+        disk: Disk,
+        condemn: Callable[[Segment], None],
+        afterwards: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`new`: in state CLEANED, with the base offset of the first of `old`, which `condemn`
+        takes away one by one. `afterwards`: what else goes with them. Both may raise OSError, and
+        are called again then."""
+        self._old = old
+        self._new = new
+        self._disk = disk
+        self._condemn = condemn
+        self._afterwards = afterwards
+        self._left: deque[Step] = deque()
+        """Each may be tried again until it has gone through, and not once more: behind it names
+        may mean something else."""
+        self.give_up()
+
+    async def decide(self) -> None:
+        """For `new`, which is on the device: it may be read, under whatever name. Raises OSError:
+        undecided."""
+        self._new.change_state(self._disk, SWAP)
+        remove_cleaned(self._new.directory, self._disk)
+        await self._sync_names()
+        self._left = deque(partial(self._take_away, segment) for segment in self._old)
+        self._left += [self._sync_names, self._take_the_name, self._sync_names, self._clear_up]
+
+    def give_up(self) -> None:
+        """Undecided again: the old ones, of which none is gone yet, stay."""
+        self._left = deque([self._drop_new, self._sync_names])
+
+    async def go_on(self) -> None:
+        """Until it is over. Raises OSError: to be called again. No segment of the log may come to
+        its end, or be made by compaction, before."""
+        while self._left:
+            await self._left[0]()
+            self._left.popleft()
+
+    async def _take_away(self, segment: Segment) -> None:
+        self._condemn(segment)
+
+    async def _take_the_name(self) -> None:
+        self._new.change_state(self._disk, IN_USE)
+
+    async def _drop_new(self) -> None:
+        self._new.remove(self._disk)
+
+    async def _clear_up(self) -> None:
+        self._afterwards()
+
+    async def _sync_names(self) -> None:
+        await self._disk.sync_dir(self._new.directory)
+
+
+def remove_cleaned(directory: str, disk: Disk) -> None:
+    """What compaction made and could not remove any more. Raises OSError."""
+    for name in disk.list(directory):
+        if name.endswith(CLEANED):
+            disk.remove(f"{directory}/{name}")
 
 
 class LeftOvers:

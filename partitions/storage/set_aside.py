@@ -32,8 +32,8 @@ from .open_files import OpenFiles
 from .recovery import DAMAGE_FOUND
 from .salvage import Lost, Salvage, Whole, mended_epoch
 from .sectors import Sectors
-from .segment import CLEANED, LOG_SUFFIX, MAX_RELATIVE_OFFSET, SWAP, Segment
-from .segment_swap import base_offsets, carry_out_swap
+from .segment import CLEANED, LOG_SUFFIX, MAX_RELATIVE_OFFSET, Segment
+from .segment_swap import SegmentSwap, base_offsets
 from .spacer import spacer
 from .values import Damage
 
@@ -110,9 +110,9 @@ async def set_damage_aside(
             files.forget(f"{directory}/{found.file_name}")
             disk.remove(f"{directory}/{found.file_name}")
         return SetAside((), changed=False)
-    made.segment.change_state(disk, SWAP)
-    await disk.sync_dir(directory)
-    await carry_out_swap([old], [made.segment], disk, condemn=lambda segment: segment.remove(disk))
+    swap = SegmentSwap([old], made.segment, disk=disk, condemn=lambda segment: segment.remove(disk))
+    await swap.decide()
+    await swap.go_on()
     if disk.exists(f"{directory}/{DAMAGE_FOUND}"):
         disk.remove(f"{directory}/{DAMAGE_FOUND}")
         await disk.sync_dir(directory)

@@ -157,7 +157,7 @@ class Script:
                 new.file().append([data])
                 new.note(header.last_offset, len(data), header.max_timestamp)
         self.being_taken = taken
-        assert await log.replace_segments(old, [new])
+        assert await log.replace_segments(old, new)
         self.taken |= taken
         self.being_taken = set()
 

@@ -24,6 +24,7 @@ from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
 from ..raw_records import RawRecord, read_records
 from ..segment import CLEANED, Segment
+from ..segment_swap import remove_cleaned
 from ..spacer import is_spacer, sealed, spacer
 from ..transaction_index import AbortedTransaction
 from .batch_rebuild import emptied, kept_body
@@ -134,8 +135,9 @@ class CleaningRound:
 
     async def run(self) -> RoundResult:
         """Raises RoundOver, BatchDamaged, OSError (disk full: everything is as it was, but for
-        groups already replaced)."""
+        groups already replaced, and one whose turn it was may be replaced later)."""
         try:
+            remove_cleaned(self._log.directory, self._disk)
             await self._fill_map()
             end_offset = self._keys.latest_offset + 1
             segments = [s for s in self._target.segments if s.base_offset < end_offset]
@@ -233,7 +235,7 @@ class CleaningRound:
             made.remove(self._disk)
             return group[0].size
         size = made.size
-        if not await self._pace.beside(log.replace_segments(group, [made])):
+        if not await self._pace.beside(log.replace_segments(group, made)):
             raise RoundOver(f"{log} has changed under the cleaner")
         return size
 

@@ -93,6 +93,8 @@ class LogCleaner:
             logs[log] = None
             if not log.config.compact or log in self._uncleanable or log.damage is not None:
                 continue
+            if log.swap_unfinished:
+                continue  # A start that found a segment being made would drop the finished one.
             ends = LogEnds(
                 log_start_offset=log.log_start_offset,
                 log_end_offset=log.log_end_offset,

@@ -59,7 +59,7 @@ async def replace(log: PartitionLog, old: Sequence[Segment], pieces: Sequence[by
         header = parse_header(piece)
         new.file().append([piece])
         new.note(header.last_offset, header.size, header.max_timestamp)
-    assert await log.replace_segments(old, [new])
+    assert await log.replace_segments(old, new)
 
 
 async def gapped_log(disk: MemoryDisk, layout: str) -> PartitionLog:

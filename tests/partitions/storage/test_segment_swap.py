@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 from random import Random
 from typing import get_args
 
@@ -53,7 +54,7 @@ async def test_a_swap_changes_what_is_read_and_nothing_else() -> None:
     disk = new_disk()
     log = await log_of(disk, 12)
     held, old = contents(log), list(log.synced_segments[:3])
-    assert await log.replace_segments(old, [cleaned(log, disk, old)])
+    assert await log.replace_segments(old, cleaned(log, disk, old))
     assert contents(log) == halved(held, old)
     assert log.log_start_offset == 0
     append(log, b"next", key=b"k", leader_epoch=1)
@@ -71,7 +72,7 @@ async def test_a_swap_is_refused_when_what_it_replaces_is_gone() -> None:
     new = cleaned(log, disk, old)
     await log.advance_log_start(old[0].next_offset)
     held = contents(log)
-    assert not await log.replace_segments(old, [new])
+    assert not await log.replace_segments(old, new)
     assert contents(log) == held
     assert not [name for name in disk.list(FOLDER) if name.endswith(CLEANED)]
     await log.close()
@@ -81,7 +82,7 @@ async def test_a_cancelled_cleaner_leaves_no_half_made_swap() -> None:
     disk = new_disk()
     log = await log_of(disk, 12)
     held, old = contents(log), list(log.synced_segments[:3])
-    cleaner = asyncio.ensure_future(log.replace_segments(old, [cleaned(log, disk, old)]))
+    cleaner = asyncio.ensure_future(log.replace_segments(old, cleaned(log, disk, old)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     cleaner.cancel()
@@ -107,7 +108,7 @@ async def test_a_crash_at_any_step_of_a_swap_leaves_the_old_or_the_new(loss: Los
         disk.crash_at = crash_at
         done = False
         with contextlib.suppress(Crashed, BaseExceptionGroup, AssertionError):
-            done = await log.replace_segments(old, [cleaned(log, disk, old)])
+            done = await log.replace_segments(old, cleaned(log, disk, old))
         finished = not disk.dead
         if loss is None:
             disk.restart()
@@ -157,4 +158,71 @@ async def test_what_waited_to_be_freed_at_the_end_is_freed_at_the_next_start() -
     log = await open_log(disk, CONFIG, clean=True, recovery_point=12, log_start_offset=7)
     assert not any(name.endswith(".deleted") for name in disk.list(FOLDER))
     assert contents(log) == held
+    await log.close()
+
+
+def refusing(disk: MemoryDisk, *suffixes: str) -> None:
+    """Names that end like these cannot be given, or taken away."""
+    disk.fail = lambda kind, path: (
+        errno.EIO if kind in ("rename", "remove") and path.endswith(suffixes) else None
+    )
+
+
+async def test_a_log_whose_swap_waits_for_the_disk_is_read_and_written() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    held, old = contents(log), list(log.synced_segments[:3])
+    refusing(disk, ".index")
+    with pytest.raises(OSError, match="injected"):
+        await log.replace_segments(old, cleaned(log, disk, old))
+    assert log.swap_unfinished
+    assert contents(log) == halved(held, old)
+    append(log, b"next", key=b"k", leader_epoch=1)
+    await log.wait_synced(13)
+    await log.advance_log_start(old[-1].next_offset)
+    assert log.synced_segments[0].base_offset == 0, "gone before the swap"
+    disk.fail = None
+    async with asyncio.timeout(30):
+        while log.swap_unfinished:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert log.synced_segments[0].base_offset == old[-1].next_offset
+    assert [offset for offset, _ in contents(log)] == [*range(old[-1].next_offset, 13)]
+    await log.close()
+    assert not [name for name in disk.list(FOLDER) if name.endswith((".cleaned", ".swap"))]
+
+
+async def test_what_compaction_could_not_remove_does_not_undo_a_later_swap() -> None:
+    """A start that finds a `.cleaned` log drops every `.swap`, and the old ones are gone."""
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    held, old = contents(log), list(log.synced_segments[:3])
+    left_over = Segment.create(
+        FOLDER, old[1].base_offset, log._files, log.config, NOW_MS, state=CLEANED
+    )
+    assert disk.exists(left_over.log_path)
+    refusing(disk, ".log")  # The swap is decided, the old ones are removed, it has no name yet.
+    with pytest.raises(OSError, match="injected"):
+        await log.replace_segments(old, cleaned(log, disk, old))
+    disk.fail = None
+    disk.power_loss(Random(1), "all")
+    again = await open_log(disk, CONFIG, recovery_point=12)
+    assert again.damage is None
+    assert contents(again) == halved(held, old)
+    await again.close()
+
+
+async def test_a_swap_is_given_up_when_damage_is_met_while_it_is_made() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    old = list(log.synced_segments[:3])
+    new = cleaned(log, disk, old)
+
+    def meet_damage() -> None:
+        disk.on_wait = None
+        log._end_damaged(1, "met by a reader")
+
+    disk.on_wait = meet_damage
+    assert not await log.replace_segments(old, new)
+    assert log.segment_base_offsets == tuple(segment.base_offset for segment in old[:2])
+    assert not [name for name in disk.list(FOLDER) if name.endswith((".cleaned", ".swap"))]
     await log.close()
