@@ -122,6 +122,10 @@ class LeaderFetcher:
             del self._followed[followed.key]
             self._changed.set()
 
+    def _is_followed(self, followed: Followed) -> bool:
+        """Still, in this epoch: an answer may come when that is over."""
+        return self._followed.get(followed.key) is followed
+
     async def run(self) -> None:
         """Until cancelled."""
         try:
@@ -203,7 +207,7 @@ class LeaderFetcher:
                 await self._settle(followed)
             if followed.position is None:
                 settled.next_try = min(settled.next_try, followed.not_before)
-            elif self._followed.get(key) is followed:
+            elif self._is_followed(followed):
                 settled.asked[key] = followed
                 settled.positions[key] = followed.position
             if number % LOOKED_AT_ONCE == 0:
@@ -260,7 +264,7 @@ class LeaderFetcher:
                 if looked_at % LOOKED_AT_ONCE == 0:
                     await asyncio.sleep(0)
                 followed = asked.get((topic.topic_id, data.partition_index))
-                if followed is None or self._followed.get(followed.key) is not followed:
+                if followed is None or not self._is_followed(followed):
                     continue
                 if data.error_code != ErrorCode.NONE:
                     await self._take_error(followed, ErrorCode(data.error_code))

@@ -22,6 +22,7 @@ from ...partitions.storage.sync_round import SyncRound
 from ...seam import Fatal
 from ...wire import ErrorCode
 from .group_controls import GROUP_BUGS
+from .late_controls import LATE_BUGS
 from .producer_controls import PRODUCER_BUGS
 from .replacing import replaced
 from .replication_controls import REPLICATION_BUGS
@@ -174,6 +175,7 @@ BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "same-epoch-after-restart": _same_epoch_after_restart,
     "failed-sync-retried": _failed_sync_retried,
     **REPLICATION_BUGS,
+    **LATE_BUGS,
     **PRODUCER_BUGS,
     **GROUP_BUGS,
 }

@@ -1,4 +1,4 @@
-"""Networks: cut in every shape, slow, lossy, and forgetful of answers."""
+"""Networks: cut in every shape, slow, lossy, and forgetful of answers, or late with one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..schedule import CUTS, Direction, Fault, between, outside
 from ..simulation import Host, Link
-from .lost_frames import LostFrames
+from .frame_faults import FrameFaults
 from .stage import Do, Heal, Stage, nothing
 
 
@@ -17,11 +17,15 @@ class Lose(Protocol):
     def __call__(self, node: Host, api: int, *, silently: bool) -> Heal: ...
 
 
+class Delay(Protocol):
+    def __call__(self, node: Host, api: int, *, by_s: float) -> Heal: ...
+
+
 class NetworkFaults:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._world = stage.world
-        self._losses = LostFrames(stage.world)
+        self._frames = FrameFaults(stage.world)
         self._cuts: Counter[tuple[str, str]] = Counter()
         """How many cuts go through each link: it is open again when the last one is healed."""
         self.kinds: Mapping[str, Do] = {
@@ -30,8 +34,10 @@ class NetworkFaults:
             "delay": self._delay,
             "reorder": self._delay,
             "loss": self._loss,
-            "lost-responses": partial(self._lose, self._losses.lose_answers),
-            "lost-requests": partial(self._lose, self._losses.lose_requests),
+            "lost-responses": partial(self._lose, self._frames.lose_answers),
+            "lost-requests": partial(self._lose, self._frames.lose_requests),
+            "late-responses": partial(self._hold_back, self._frames.delay_answers),
+            "late-requests": partial(self._hold_back, self._frames.delay_requests),
         }
 
     # Cuts
@@ -94,10 +100,16 @@ class NetworkFaults:
 
     def _lose(self, lose: Lose, fault: Fault, nodes: Sequence[int]) -> Heal:
         api, silently = int(fault.option("api")), bool(fault.option("silently"))
-        ends = [lose(host, api, silently=silently) for host in self._stage.hosts(nodes)]
+        return _all([lose(host, api, silently=silently) for host in self._stage.hosts(nodes)])
 
-        def heal() -> None:
-            for end in ends:
-                end()
+    def _hold_back(self, delay: Delay, fault: Fault, nodes: Sequence[int]) -> Heal:
+        api, by_s = int(fault.option("api")), float(fault.option("by_ms")) / 1000
+        return _all([delay(host, api, by_s=by_s) for host in self._stage.hosts(nodes)])
 
-        return heal
+
+def _all(ends: Sequence[Heal]) -> Heal:
+    def heal() -> None:
+        for end in ends:
+            end()
+
+    return heal

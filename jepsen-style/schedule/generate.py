@@ -19,7 +19,15 @@ from random import Random
 from ..simulation.dice import stream
 from .coverage import Cell, Phase
 from .kinds import KINDS, Option
-from .options import CONTROLLER_APIS, GROUP_APIS, LOSSES, PRODUCE, draw_options
+from .options import (
+    ALTER_PARTITION,
+    CONTROLLER_APIS,
+    FETCH,
+    GROUP_APIS,
+    OF_ONE_API,
+    PRODUCE,
+    draw_options,
+)
 from .quests import COORDINATOR, has_group, quests
 from .schedule import (
     PROTOCOLS,
@@ -56,6 +64,7 @@ def generate(seed: int, *, nodes: int = 3) -> Schedule:
     """The schedule of `seed`. Needs three nodes or more."""
     drawn = _with_trims(_without_group(seed, nodes), stream(seed, "trims"))
     drawn = _with_pipelines(drawn, stream(seed, "pipelines"))
+    drawn = _with_late_words(drawn, stream(seed, "late words"))
     return _with_group(drawn, stream(seed, "groups")) if has_group(seed) else drawn
 
 
@@ -120,6 +129,49 @@ def _unheard(dice: Random, at: int, leader: Target) -> list[Fault]:
     ]
 
 
+def _with_late_words(schedule: Schedule, dice: Random) -> Schedule:
+    """In a third of the seeds something that a node was asked or told arrives when it is no longer
+    true. By dice of its own."""
+    if dice.random() < 0.65:
+        return schedule
+    topic = dice.choice(schedule.topics)
+    leader = Target("leader", topic.name, dice.randrange(topic.partitions))
+    at = FIRST_FAULT_MS + dice.randrange(HURT_MS - QUIET_MS - 9_000)
+    added = dice.choice((_let_in_twice, _copied_late, _copied_late))(dice, at, leader)
+    faults = sorted([*schedule.faults, *added], key=lambda fault: fault.at_ms)
+    return replace(schedule, faults=tuple(faults))
+
+
+def _let_in_twice(dice: Random, at: int, leader: Target) -> list[Fault]:
+    """A leader asks for a follower to be let in, and asks again; when the first request arrives
+    the follower has left once more."""
+    slow: dict[str, Option] = {"sync_ms": 700}
+    late: dict[str, Option] = {"api": ALTER_PARTITION, "by_ms": 3_500 + dice.randrange(1_500)}
+    follower = replace(leader, role="follower", number=dice.randrange(2))
+    return [
+        Fault(at, "slow-disk", follower, 1_700, slow),
+        Fault(at + 1_600, "late-requests", Target("controller"), 1_500, late),
+        Fault(at + 3_900, "slow-disk", follower, 3_000, slow),
+    ]
+
+
+def _copied_late(dice: Random, at: int, leader: Target) -> list[Fault]:
+    """A leader that one follower does not hear is gone by the time at which its answer reaches the
+    other one."""
+    number = dice.randrange(2)
+    follower = replace(leader, role="follower", number=number)
+    late: dict[str, Option] = {"api": FETCH, "by_ms": 1_000 + dice.randrange(2_500)}
+    far: dict[str, Option] = {"latency_ms": dice.choice((20, 100, 150)), "jitter_ms": 10}
+    kind = dice.choice(("kill", "kill", "power-cut", "pause"))
+    gone = at + 500 + dice.randrange(400)
+    return [
+        Fault(at, "bridge", follower, 3_500),
+        Fault(at + 280, "late-responses", leader, 400, late),
+        Fault(gone, kind, leader, 2_500 + dice.randrange(1_500)),
+        Fault(gone, "delay", follower, 3_500, far),
+    ]
+
+
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:
     """Some faults meant for leaders strike its coordinator. By dice of its own."""
     group = Group(
@@ -139,7 +191,7 @@ def _perhaps_at_coordinator(fault: Fault, group: Group, dice: Random) -> Fault:
     """What is lost there is what members ask of it."""
     if fault.target.role == "leader" and dice.random() < 0.4:
         fault = replace(fault, target=COORDINATOR_OF_GROUP)
-    if fault.target.role == COORDINATOR and fault.kind in LOSSES:
+    if fault.target.role == COORDINATOR and fault.kind in OF_ONE_API:
         api = dice.choice(GROUP_APIS[group.protocol])
         fault = replace(fault, options={**fault.options, "api": api})
     return fault

@@ -77,6 +77,11 @@ KINDS: Mapping[str, FaultKind] = _kinds(
     FaultKind("lost-responses", Area.NETWORK, {"api": 0, "silently": True}),
     # The same for what is asked of it.
     FaultKind("lost-requests", Area.NETWORK, {"api": 0, "silently": True}),
+    # On each open connection one of the target's answers to this API comes so much later, and all
+    # that follows it there; other connections overtake it.
+    FaultKind("late-responses", Area.NETWORK, {"api": 0, "by_ms": 1_500}),
+    # The same for what is asked of it.
+    FaultKind("late-requests", Area.NETWORK, {"api": 0, "by_ms": 1_500}),
     # Disks.
     FaultKind("power-cut", Area.DISK, {"keep": "any"}, cuts_power=True),
     FaultKind("blackout", Area.DISK, {"keep": "any"}, cuts_power=True),

@@ -13,16 +13,19 @@ from .kinds import KEEPS, Option
 from .schedule import CLASSIC, CONSUMER
 
 _SELDOM = (False, False, True)
-PRODUCE = 0
-CLIENT_APIS = (PRODUCE, 1, 3, 22)
-"""Produce, Fetch (of followers, too), Metadata, InitProducerId."""
-CONTROLLER_APIS = (56, 63)
-"""AlterPartition and BrokerHeartbeat: what nodes ask of the active controller."""
+PRODUCE, FETCH, ALTER_PARTITION = 0, 1, 56
+CLIENT_APIS = (PRODUCE, FETCH, 3, 22)
+"""The others are Metadata and InitProducerId; followers fetch, too."""
+CONTROLLER_APIS = (ALTER_PARTITION, 63)
+"""And BrokerHeartbeat: what nodes ask of the active controller."""
 GROUP_APIS = {CLASSIC: (8, 9, 11, 12, 14), CONSUMER: (8, 9, 68)}
 """OffsetCommit and OffsetFetch; JoinGroup, Heartbeat and SyncGroup, or ConsumerGroupHeartbeat: what
 members ask of their coordinator, by the protocol of their group."""
-LOSSES = frozenset({"lost-responses", "lost-requests"})
-_LOST = {"silently": (False, True), "api": (*CLIENT_APIS, *CONTROLLER_APIS)}
+OF_ONE_API = frozenset({"lost-responses", "lost-requests", "late-responses", "late-requests"})
+"""Kinds that strike the frames of one API."""
+_APIS = (*CLIENT_APIS, *CONTROLLER_APIS)
+_LOST = {"silently": (False, True), "api": _APIS}
+_LATE = {"by_ms": (300, 1_500, 4_000), "api": _APIS}
 _PLACE = {
     "place": ("log", "index", "checkpoint", "quorum"),
     "where": tuple(round(0.001 * number, 3) for number in range(1_000)),
@@ -37,6 +40,8 @@ VALUES: Mapping[str, Mapping[str, Sequence[Option]]] = MappingProxyType(
         "loss": {"chance": (0.02, 0.1, 0.3)},
         "lost-responses": _LOST,
         "lost-requests": _LOST,
+        "late-responses": _LATE,
+        "late-requests": _LATE,
         "power-cut": {"keep": KEEPS[::-1]},
         "blackout": {"keep": KEEPS[::-1]},
         "failed-sync": {"after_syncs": range(10)},

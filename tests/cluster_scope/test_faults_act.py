@@ -40,6 +40,7 @@ UNSYNCED = b"z" * 700
 
 AT_S = 0.2
 FOR_S = 0.6
+LATE_S = 0.3
 
 
 class Machines(Cluster):
@@ -300,6 +301,41 @@ def lost(outcome: str, *, arrived: bool) -> Check:
     return check
 
 
+def late(*, arrived: bool) -> Check:
+    def check(scene: Scene) -> None:
+        connection = scene.world.call(scene.machines.client_host, opened(), within=0.1)
+
+        def asking() -> float:
+            scene.world.call(
+                scene.machines.client_host, connection.ask(Api.PRODUCE, Writer()), within=0.5
+            )
+            return scene.world.now
+
+        began = scene.world.now
+        assert asking() < began + 0.01
+        scene.at(AT_S + 0.01)
+        # Whoever connects only now overtakes it.
+        assert ask(scene, Api.PRODUCE) == "answer"
+        scene.machines.asked.clear()
+        began = scene.world.now
+        slow = scene.machines.client_host.spawn(connection.ask(Api.PRODUCE, Writer()))
+        scene.world.run(LATE_S - 0.05)
+        assert (Api.PRODUCE in scene.machines.asked) is arrived
+        assert not slow.done()
+        scene.world.run(0.06)
+        assert slow.done()
+        # Only once.
+        began = scene.world.now
+        assert asking() < began + 0.01
+        connection.close()
+
+    return check
+
+
+async def opened() -> Connection:
+    return await Connection.open("n1", KAFKA_PORT)
+
+
 def without_power(expected: Callable[[bytes], bool]) -> Check:
     def check(scene: Scene) -> None:
         scene.at(AT_S + 0.1)
@@ -471,6 +507,8 @@ CASES: list[tuple[str, dict[str, Option], Check]] = [
     ("lost-responses", {"silently": False}, lost("reset", arrived=True)),
     ("lost-requests", {"silently": True}, lost("silence", arrived=False)),
     ("lost-requests", {"silently": False}, lost("reset", arrived=False)),
+    ("late-responses", {"by_ms": LATE_S * 1000}, late(arrived=True)),
+    ("late-requests", {"by_ms": LATE_S * 1000}, late(arrived=False)),
     ("power-cut", {"keep": "none"}, without_power(lost_unsynced)),
     ("power-cut", {"keep": "all"}, without_power(kept_all)),
     ("power-cut", {"keep": "prefix"}, without_power(a_part)),

@@ -18,7 +18,7 @@ from logboat.jepsen_style.schedule import (
     Topic,
     generate,
 )
-from logboat.jepsen_style.schedule.options import GROUP_APIS, LOSSES
+from logboat.jepsen_style.schedule.options import GROUP_APIS, OF_ONE_API
 from logboat.jepsen_style.schedule.quests import GROUPS_EVERY
 from logboat.jepsen_style.schedule.schedule import CLASSIC, CONSUMER, PROTOCOLS
 
@@ -69,7 +69,7 @@ def test_what_a_coordinator_loses_is_what_members_ask_of_it() -> None:
         (schedule.groups[0].protocol, fault.option("api"))
         for schedule in (generate(seed) for seed in range(0, 600, GROUPS_EVERY))
         for fault in schedule.faults
-        if fault.target.role == "coordinator" and fault.kind in LOSSES
+        if fault.target.role == "coordinator" and fault.kind in OF_ONE_API
     ]
     assert {protocol for protocol, _ in lost} == set(PROTOCOLS)
     assert all(api in GROUP_APIS[protocol] for protocol, api in lost)

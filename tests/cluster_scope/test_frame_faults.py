@@ -1,4 +1,4 @@
-"""Frames between simulated nodes: found by API key, and lost."""
+"""Frames between simulated nodes: found by API key, and lost, or late."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from logboat.jepsen_style.cluster_scope.lost_frames import LostFrames
+from logboat.jepsen_style.cluster_scope.frame_faults import FrameFaults
 from logboat.jepsen_style.simulation import World
 from logboat.jepsen_style.simulation.cluster import Cluster
 from logboat.wire import ApiKey
@@ -20,8 +20,8 @@ def world() -> Iterator[World]:
         yield made
 
 
-def running(world: World) -> tuple[Cluster, LostFrames]:
-    losses = LostFrames(world)
+def running(world: World) -> tuple[Cluster, FrameFaults]:
+    losses = FrameFaults(world)
     cluster = Cluster(world, nodes=3)
     cluster.start()
     world.run(3.0)

@@ -1,16 +1,19 @@
-"""Requests and answers that never arrive: a look at the frames to nodes, of clients and of other
-nodes alike.
+"""Requests and answers that never arrive, or late: a look at the frames to nodes, of clients and of
+other nodes alike.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from ..schedule import sealed_frames as sealed
 from ..simulation import Host, World
 from ..simulation.cluster import INTERNODE_PORT, KAFKA_PORT
 from ..simulation.endpoint import Endpoint
+
+Value = TypeVar("Value")
 
 _LISTENERS = (KAFKA_PORT, INTERNODE_PORT)
 _LENGTH = 4
@@ -114,15 +117,26 @@ def _api_of(head: bytes) -> int:
     return int.from_bytes(head[_LENGTH:_API_ENDS_AT], "big")
 
 
-class LostFrames:
-    """While a node's requests or answers of an API are lost, the first one takes its connection
-    with it: what came later on it could not be told apart. `silently`, the asker is not told."""
+Mark = tuple[str, int]
+"""A node's host, and an API key."""
+
+
+class FrameFaults:
+    """While a node's requests or answers of an API are **lost**, the first one takes its connection
+    with it: what came later on it could not be told apart. `silently`, the asker is not told.
+
+    Are they **late**, each connection that is open then holds one of them back, and all behind it:
+    what its asker does meanwhile on another connection, or asks of another node, overtakes it."""
 
     def __init__(self, world: World) -> None:
         self.lost = 0
-        self._requests_lost: dict[tuple[str, int], bool] = {}
-        """(node's host, API key) -> silently."""
-        self._answers_lost: dict[tuple[str, int], bool] = {}
+        self.delayed = 0
+        self._world = world
+        self._requests_lost: dict[Mark, bool] = {}
+        """-> silently."""
+        self._answers_lost: dict[Mark, bool] = {}
+        self._requests_late: dict[Mark, _Late] = {}
+        self._answers_late: dict[Mark, _Late] = {}
         self._conversations: dict[Endpoint, _Conversation] = {}
         """By the node's end."""
         self._muted: dict[Endpoint, None] = {}
@@ -136,24 +150,41 @@ class LostFrames:
         """What the node answers anybody. The result ends it."""
         return _marked(self._answers_lost, (node.name, api), silently)
 
+    def delay_requests(self, node: Host, api: int, *, by_s: float) -> Callable[[], None]:
+        """One that is asked of the node, on each connection. The result ends it."""
+        return _marked(self._requests_late, (node.name, api), self._late(node, by_s))
+
+    def delay_answers(self, node: Host, api: int, *, by_s: float) -> Callable[[], None]:
+        """One that the node gives, on each connection. The result ends it."""
+        return _marked(self._answers_late, (node.name, api), self._late(node, by_s))
+
+    def _late(self, node: Host, by_s: float) -> _Late:
+        here = [end for end in self._conversations if end.host is node and not end.closed]
+        return _Late(by_s, dict.fromkeys(here))
+
     def _on_send(self, sender: Endpoint, data: bytes) -> bool:
         """False: the bytes are swallowed."""
         if sender in self._muted:
             return False
         if sender.remote[1] in _LISTENERS:
-            lost, where, node = self._requests_lost, sender.peer, sender.remote_host
+            lost, late = self._requests_lost, self._requests_late
+            where, node = sender.peer, sender.remote_host
             apis = self._conversation(where).requests
         elif sender.local[1] in _LISTENERS:
-            lost, where, node = self._answers_lost, sender, sender.host
+            lost, late = self._answers_lost, self._answers_late
+            where, node = sender, sender.host
             apis = self._conversation(where).answers
         else:
             return True
         if not self._conversations[where].is_of_interest:
             return True
         for api in apis(data):
-            silently = lost.get((node.name, api))
-            if silently is not None:
-                return self._lose(sender, silently=silently)
+            mark = (node.name, api)
+            if mark in late and where in late[mark].to_come:
+                del late[mark].to_come[where]
+                self._hold_back(sender, late[mark].by_s)
+            if mark in lost:
+                return self._lose(sender, silently=lost[mark])
         return True
 
     def _conversation(self, node_end: Endpoint) -> _Conversation:
@@ -162,6 +193,11 @@ class LostFrames:
             found = _Conversation(between_nodes=node_end.local[1] == INTERNODE_PORT)
             self._conversations[node_end] = found
         return found
+
+    def _hold_back(self, sender: Endpoint, by_s: float) -> None:
+        """Nothing that is sent from here overtakes within its connection (`Link.carry`)."""
+        self.delayed += 1
+        sender.last_arrival = max(sender.last_arrival, self._world.now + by_s)
 
     def _lose(self, sender: Endpoint, *, silently: bool) -> bool:
         self.lost += 1
@@ -173,12 +209,16 @@ class LostFrames:
         return False
 
 
-def _marked(
-    lost: dict[tuple[str, int], bool], key: tuple[str, int], silently: bool
-) -> Callable[[], None]:
-    lost[key] = silently
+class _Late(NamedTuple):
+    by_s: float
+    to_come: dict[Endpoint, None]
+    """The connections, by the node's end, on which none was late yet."""
+
+
+def _marked(marks: dict[Mark, Value], mark: Mark, value: Value) -> Callable[[], None]:
+    marks[mark] = value
 
     def stop() -> None:
-        lost.pop(key, None)
+        marks.pop(mark, None)
 
     return stop
