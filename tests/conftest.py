@@ -8,10 +8,13 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.shares import Shares
 
 # How long an example takes says nothing here: other work may hold the processor. Registered over
 # the profile in force, which in CI is Hypothesis' own.
@@ -28,6 +31,16 @@ settings.load_profile("busy machine")
 # test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Shares | None:
+    """Unless another way of sharing is asked for."""
+    if config.getvalue("dist") != "load":
+        return None
+    from tests.shares import Shares
+
+    return Shares(config, log)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from logboat.testing import LocalCluster
 from tests.foreign.clients import NODE_MODULES
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as running:
         yield running
