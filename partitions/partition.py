@@ -296,8 +296,9 @@ class Partition:
         if self._cuts_running:
             self._idle = asyncio.get_running_loop().create_future()
             await self._idle
+        # `on_rolled_back` stays: what was appended in this very turn may still find no room, and
+        # nobody is left who waits for it.
         self.log.on_synced = None
-        self.log.on_rolled_back = None
         self.log.on_damaged = None
 
     # The leader's side.

@@ -56,7 +56,6 @@ from .storage import (
     StoredLog,
 )
 from .storage.cleaner import CleanerSettings, CleaningCandidate, LogCleaner
-from .storage.group_commit import PASSING_ERRORS
 from .storage.producer_expiry import ProducerExpiry
 from .storage.scrubber import LogScrubber, ScrubberSettings
 from .traffic import Traffic
@@ -252,7 +251,7 @@ class Replicas:
         for partition in list(self._hosted.values()):
             await partition.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         await self._scope.close()
-        await self._directory.checkpoint(watermarks.get)
+        await self._directory.checkpoint_if_room(watermarks.get)
         await self._directory.close_logs()
 
     def set_broker_epoch(self, epoch: int) -> None:
@@ -597,14 +596,7 @@ class Replicas:
     async def _checkpoint_regularly(self) -> None:
         while True:
             await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
-            try:
-                await self._directory.checkpoint(self._high_watermark_of)
-            except OSError as error:
-                if error.errno not in PASSING_ERRORS:
-                    raise
-                # Older checkpoints make a longer recovery, nothing worse: no reason to end a node
-                # whose logs wait for room.
-                logger.warning("checkpoints stay as they are: %s", error)
+            await self._directory.checkpoint_if_room(self._high_watermark_of)
 
     async def _delete_outlived_regularly(self) -> None:
         """Retention, one log at a time, each in a turn of the loop of its own (RULES F1)."""

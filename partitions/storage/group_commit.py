@@ -13,6 +13,7 @@ import asyncio
 import errno
 import logging
 from collections.abc import Callable
+from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from ...seam import TaskScope
@@ -74,13 +75,17 @@ class GroupCommit(Generic[RoundT]):
         finally:
             self._task = None
 
-    async def _carry_out(self, round_: RoundT, *, may_give_up: bool, patient: bool = True) -> bool:
+    async def _carry_out(
+        self, round_: RoundT, *, may_give_up: bool, patience_s: float = inf
+    ) -> bool:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience_s
         while True:
             try:
                 async with self._turns:
                     await round_.sync()
             except OSError as error:
-                if error.errno not in PASSING_ERRORS or not patient:
+                if error.errno not in PASSING_ERRORS or loop.time() >= deadline:
                     raise
                 logger.warning("sync of %s waits: %s", self._name, error)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -100,8 +105,8 @@ class GroupCommit(Generic[RoundT]):
         self._pauses -= 1
         self.request()
 
-    async def run_once(self, round_: RoundT, *, patient: bool) -> None:
-        """Carry out `round_` in the caller's task; only while paused. `patient`: wait until what
-        passes has passed, instead of raising OSError."""
+    async def run_once(self, round_: RoundT, *, patience_s: float = 0.0) -> None:
+        """Carry out `round_` in the caller's task; only while paused. Raises OSError when what
+        should pass has not passed for so long."""
         assert self._pauses, "a round of its own while others may run"
-        await self._carry_out(round_, may_give_up=False, patient=patient)
+        await self._carry_out(round_, may_give_up=False, patience_s=patience_s)

@@ -148,6 +148,8 @@ class LogDirectory:
         self._unopened = dict.fromkeys(self._stored)
         self._damaged = False
         """A log was closed with damage that nobody has mended."""
+        self._left_open = False
+        """The logs are closed, but not all of them could be put on the device whole."""
         self._unfinished: dict[TopicPartition, None] = {}
         """Logs closed to be opened as another one, because of damage or half cut, and not open
         yet."""
@@ -509,6 +511,18 @@ class LogDirectory:
             await self._write(LOG_START_OFFSETS, self._log_start_offsets)
             await self._write(HIGH_WATERMARKS, self.high_watermarks)
 
+    async def checkpoint_if_room(self, high_watermark_of: HighWatermarkOf = _as_before) -> bool:
+        """As `checkpoint`. False: the files stay as they are, for now, which makes a longer
+        recovery, nothing worse."""
+        try:
+            await self.checkpoint(high_watermark_of)
+        except OSError as error:
+            if error.errno not in PASSING_ERRORS:
+                raise
+            logger.warning("checkpoints stay as they are: %s", error)
+            return False
+        return True
+
     async def _take_offsets(self, high_watermark_of: HighWatermarkOf) -> None:
         for number, (key, log) in enumerate(self._logs.copy().items(), start=1):
             if number % LINES_AT_ONCE == 0:
@@ -565,13 +579,24 @@ class LogDirectory:
             if failure is not None:
                 raise failure
         self._damaged |= any(log.damage is not None or log.half_cut is not None for log in logs)
-        await self.checkpoint()
+        left_open = [log for log in logs if log.left_open is not None]
+        if left_open:
+            first = left_open[0]
+            logger.error(
+                "%d logs are closed and have to be read when they are opened next, the first of "
+                "them is %s: %s",
+                len(left_open),
+                first,
+                first.left_open,
+            )
+        self._left_open = bool(left_open) or not await self.checkpoint_if_room()
         self._logs.clear()
 
     async def write_clean_marker(self, broker_epoch: int) -> bool:
         """The stop is orderly: call last, after `close_logs`. False, and no marker, when a log was
-        never opened since start-up, so that its recovery has not run (RULES C7, KAFKA-15375), or
-        when one is damaged still: the next start must find that out again (RULES C1)."""
+        never opened since start-up, so that its recovery has not run (RULES C7, KAFKA-15375), when
+        one is damaged still: the next start must find that out again (RULES C1), or when the disk
+        has no room for all that the next start is not to read again."""
         if self._logs:
             raise RuntimeError(f"{len(self._logs)} logs are still open")
         if self._unopened and not self.clean:
@@ -580,9 +605,21 @@ class LogDirectory:
         if self._damaged or self._unfinished:
             logger.warning("no clean-shutdown marker: a log is damaged")
             return False
-        await write_file_atomically(
-            self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)
-        )
+        if self._left_open:
+            logger.warning(
+                "no clean-shutdown marker: the disk had no room for all of it. Nothing that was "
+                "acknowledged is missing; the next start reads the ends of the logs"
+            )
+            return False
+        try:
+            await write_file_atomically(
+                self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)
+            )
+        except OSError as error:
+            if error.errno not in PASSING_ERRORS:
+                raise
+            logger.warning("no clean-shutdown marker: %s", error)
+            return False
         return True
 
     def note_failed_sync(self) -> None:

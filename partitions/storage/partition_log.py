@@ -65,6 +65,9 @@ from .write_buffer import WriteBuffer
 
 logger = logging.getLogger(__name__)
 
+CLOSE_PATIENCE_SECONDS = 3.0
+"""For a full disk to find room when a log is closed: an orderly stop must come to its end."""
+
 BeforeTruncation = Callable[[int, int], Awaitable[None]]
 """(recovery point, log start offset): checkpoint both, durably, before the log is cut."""
 
@@ -154,6 +157,9 @@ class PartitionLog:
         be believed until the log is opened again: recovery leaves what a crash at that moment
         would have left, a log that ends between where it ended and where it was to be cut."""
         self._cut_begun = False
+        self.left_open: str | None = None
+        """Why a log that is closed lacks indexes, producers or epochs on disk: the next start has
+        to read its batches, as after a crash. None that was acknowledged is missing."""
         self._swap: SegmentSwap | None = None
         """Not over: see `swap_unfinished`."""
         self._closed = False
@@ -945,7 +951,7 @@ class PartitionLog:
         self._snapshots = [entry for entry in self._snapshots if entry[0] <= end_offset]
         self._directory_changes += 1
         self._waiters.fail(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
-        await self._commit.run_once(self._round(sync_active=True), patient=False)
+        await self._commit.run_once(self._round(sync_active=True))
         # Only now: before, a crash could bring back what was cut, and not the note about it. And
         # before anything grows there that the note would tell lies about.
         if self._forget_ranges():
@@ -1182,26 +1188,46 @@ class PartitionLog:
 
     async def close(self) -> None:
         """Write, sync and close everything; the log is then clean and `recovery_point` its end. One
-        that is `half_cut` stays as it is on disk."""
+        that is `half_cut` stays as it is on disk; where the disk has no room, see `left_open`."""
         try:
             async with self._exclusively("the log is closed"):
-                try:
-                    await self._finish_swap()
-                except OSError as error:
-                    logger.warning("%s: a swap is left to the next start: %s", self, error)
+                await self._finish_swap_at_the_end()
                 await self._sync_all()
         except StorageFailed:
             if self.half_cut is None:
                 raise
         await self._end("the log is closed")
 
+    async def _finish_swap_at_the_end(self) -> None:
+        try:
+            await self._finish_swap()
+        except OSError as error:
+            logger.warning("%s: a swap is left to the next start: %s", self, error)
+
     async def _sync_all(self) -> None:
         self._try_write()
-        if self.damage is None:
-            self._sealed.append(self._active)
-            self._snapshots.append((self.log_end_offset, self.producers.capture()))
-            self._directory_changes += 1
-            await self._commit.run_once(self._round(sync_active=True), patient=True)
+        if self.damage is not None:
+            return
+        self._sealed.append(self._active)
+        self._snapshots.append((self.log_end_offset, self.producers.capture()))
+        self._directory_changes += 1
+        try:
+            await self._commit.run_once(
+                self._round(sync_active=True), patience_s=CLOSE_PATIENCE_SECONDS
+            )
+        except OSError as error:
+            if error.errno not in PASSING_ERRORS:
+                raise
+            self.left_open = str(error)
+            await self._sync_batches()
+
+    async def _sync_batches(self) -> None:
+        """What needs no room. In synced mode all that was acknowledged is on the device already."""
+        for segment in self._sealed:
+            try:
+                await self._files.sync(segment.log_path)
+            except OSError as error:
+                logger.warning("%s is left to the kernel: %s", segment.log_path, error)
 
     async def delete(self, sync_names: Callable[[], Awaitable[None]] | None = None) -> None:
         """Remove the log: renamed to `<name>.<topic id>-delete`, which counts durably, then freed.
