@@ -158,6 +158,7 @@ class Replicas:
         self._work = OrderedWork(self._scope)
         self._opening = asyncio.Semaphore(OPENING_AT_ONCE)
         self._creating = asyncio.Semaphore(CREATING_AT_ONCE)
+        self._beginning = asyncio.Lock()
         self._isr_sender = IsrSender(
             node_id,
             controller,
@@ -279,6 +280,11 @@ class Replicas:
         if self._image is None:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self._image
+
+    @property
+    def assigned_count(self) -> int:
+        """How many replicas the image gives this node, as far as it is taken up."""
+        return len(self._assigned)
 
     def on_image(self, change: ImageChange) -> None:
         """In log order. Never blocks: opening and deleting logs is queued per partition, and what
@@ -403,6 +409,10 @@ class Replicas:
         stored = self._stored.get(key)
         known = stored is not None and stored.topic_id == topic_id
         async with self._opening if known else self._creating:
+            # One begins in one turn of the loop (F1): where none waits for the disk, as after an
+            # orderly stop, all that are open at once would have their steps in the same turns.
+            async with self._beginning:
+                await asyncio.sleep(0)
             await self._open_now(key, topic_id)
 
     async def _open_now(self, key: Key, topic_id: UUID) -> None:

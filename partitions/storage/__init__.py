@@ -17,10 +17,11 @@ from .errors import (
     StorageFailed,
 )
 from .log_config import CompressionType, LogConfig
-from .log_directory import LogDirectory, StoredLog
+from .log_directory import LogDirectory
 from .open_files import MOST_OPEN_FILES, connections_within, open_files_within
 from .partition_log import PartitionLog
 from .producer_states import ProducerStates
+from .stored_logs import StoredLog
 from .values import Appended, Damage, FoundOffset, LogRead
 from .verification import NOT_ASKED, VerificationGuard
 

@@ -7,10 +7,10 @@ version, a malformed line or a wrong count is damage; an empty file reads as no 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from itertools import islice
 
-from ...seam import Disk, read_file, write_file_atomically
+from ...seam import Disk, read_file, with_pauses, write_file_atomically
 
 VERSION = 0
 
@@ -20,7 +20,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 
 LINES_AT_ONCE = 500
-"""Written out in one turn of the loop (RULES F1)."""
+"""Read or written out in one turn of the loop (RULES F1)."""
 
 TopicPartition = tuple[str, int]
 
@@ -50,10 +50,10 @@ def decode_lines(data: bytes) -> list[str]:
     return lines[2:]
 
 
-def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
-    """Raises CheckpointDamaged."""
+def decode_offsets(data: bytes) -> Generator[None, None, dict[TopicPartition, int]]:
+    """In steps. Raises CheckpointDamaged."""
     offsets: dict[TopicPartition, int] = {}
-    for line in decode_lines(data):
+    for number, line in enumerate(decode_lines(data), start=1):
         fields = line.split(" ")
         try:
             topic, partition, offset = fields[0], int(fields[1]), int(fields[2])
@@ -62,14 +62,16 @@ def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
         if len(fields) != 3:
             raise CheckpointDamaged(f"malformed line {line!r}")
         offsets[topic, partition] = offset
+        if number % LINES_AT_ONCE == 0:
+            yield
     return offsets
 
 
-def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+async def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
     """A missing file reads as no entries; raises CheckpointDamaged."""
     if not disk.exists(path):
         return {}
-    return decode_offsets(read_file(disk, path))
+    return await with_pauses(decode_offsets(read_file(disk, path)))
 
 
 async def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:

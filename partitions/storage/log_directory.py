@@ -19,6 +19,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from posixpath import dirname
 from random import Random
 from types import MappingProxyType
@@ -59,7 +60,6 @@ from .meta_properties import (
     UNKNOWN_BROKER_EPOCH,
     MetaProperties,
     decode_clean_marker,
-    decode_partition_metadata,
     encode_clean_marker,
     encode_partition_metadata,
 )
@@ -67,6 +67,7 @@ from .open_files import MOST_OPEN_FILES, OpenFiles
 from .partition_log import PartitionLog, folder_name
 from .set_aside import set_damage_aside
 from .shared_sync import SharedDirectorySync
+from .stored_logs import StoredLog, find_logs
 
 logger = logging.getLogger(__name__)
 
@@ -80,17 +81,14 @@ IGNORED = (LOCK, META_PROPERTIES + ".tmp", "lost+found")
 
 
 @frozen
-class StoredLog:
-    """A partition folder found in the data directory."""
+class Found:
+    """What was in the directory when it was opened."""
 
-    topic: str
-    partition: int
-    topic_id: UUID
-    directory: str
-
-    @property
-    def key(self) -> TopicPartition:
-        return self.topic, self.partition
+    logs: dict[TopicPartition, StoredLog]
+    recovery_points: dict[TopicPartition, int]
+    log_start_offsets: dict[TopicPartition, int]
+    high_watermarks: dict[TopicPartition, int]
+    cleaned_offsets: dict[TopicPartition, int]
 
 
 HighWatermarkOf = Callable[[PartitionLog], int | None]
@@ -117,6 +115,7 @@ class LogDirectory:
         rng: Random,
         on_fatal: OnFatal,
         open_files: int,
+        found: Found,
     ) -> None:
         self.path = path
         self.cluster_id = meta.cluster_id
@@ -144,7 +143,7 @@ class LogDirectory:
         self._forgotten_durably: dict[str, int] = {}
         """Of those, how many the file on the device is without."""
 
-        self._stored = {stored.key: stored for stored in self._find_logs()}
+        self._stored = found.logs
         self._unopened = dict.fromkeys(self._stored)
         self._damaged = False
         """A log was closed with damage that nobody has mended."""
@@ -156,12 +155,12 @@ class LogDirectory:
         self._behind: dict[str, None] = {}
         """Checkpoint files that may hold something else than what is known here: the last attempt
         to write them failed, or is under way."""
-        self._recovery_points = self._read(RECOVERY_POINTS)
+        self._recovery_points = found.recovery_points
         """Also of logs whose folder is gone: made again, they are damaged, not new (RULES C1)."""
-        self._log_start_offsets = self._of_stored(self._read(LOG_START_OFFSETS))
-        self.high_watermarks = self._of_stored(self._read(HIGH_WATERMARKS))
+        self._log_start_offsets = self._of_stored(found.log_start_offsets)
+        self.high_watermarks = self._of_stored(found.high_watermarks)
         """As read at start (replication-offset-checkpoint)."""
-        self._cleaned_offsets = self._read(CLEANED_OFFSETS)
+        self._cleaned_offsets = found.cleaned_offsets
         self._being_cleaned: dict[TopicPartition, None] = {}
         """Logs in a round of compaction that were not cut since it began."""
 
@@ -199,9 +198,7 @@ class LogDirectory:
             if clean:
                 previous_broker_epoch = decode_clean_marker(read_file(disk, marker))
                 disk.remove(marker)
-            for name in disk.list(path):
-                if name.endswith(DELETE_SUFFIX) and disk.is_dir(f"{path}/{name}"):
-                    disk.remove_tree(f"{path}/{name}")
+            await _remove_deleted(disk, path)
             await disk.sync_dir(path)
             return cls(
                 path,
@@ -215,36 +212,11 @@ class LogDirectory:
                 rng=rng,
                 on_fatal=on_fatal,
                 open_files=open_files,
+                found=await _find(disk, path),
             )
         except BaseException:
             lock.release()
             raise
-
-    def _find_logs(self) -> list[StoredLog]:
-        found = []
-        for name in self._disk.list(self.path):
-            directory = f"{self.path}/{name}"
-            topic, _, partition = name.rpartition("-")
-            if not topic or not partition.isdecimal() or not self._disk.is_dir(directory):
-                continue
-            try:
-                metadata = read_file(self._disk, f"{directory}/{PARTITION_METADATA}")
-                topic_id = decode_partition_metadata(metadata)
-            except (FileNotFoundError, ValueError) as reason:
-                # Made by a create that never returned, or not by us: no client was ever served
-                # from it. Left alone, but `create_log` of that name takes its place.
-                logger.warning("folder %s has no usable %s: %s", name, PARTITION_METADATA, reason)
-                continue
-            found.append(StoredLog(topic, int(partition), topic_id, directory))
-        return sorted(found, key=lambda stored: stored.key)
-
-    def _read(self, name: str) -> dict[TopicPartition, int]:
-        """A damaged file costs a longer recovery, nothing else."""
-        try:
-            return dict(read_offsets(self._disk, f"{self.path}/{name}"))
-        except CheckpointDamaged as reason:
-            logger.warning("%s/%s is damaged and ignored: %s", self.path, name, reason)
-            return {}
 
     def _of_stored(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {key: offset for key, offset in offsets.items() if key in self._stored}
@@ -252,8 +224,9 @@ class LogDirectory:
     # The logs.
 
     def stored_logs(self) -> list[StoredLog]:
-        """Partition folders that are not deleted, sorted by topic and partition."""
-        return sorted(self._stored.values(), key=lambda stored: stored.key)
+        """Partition folders that are not deleted: those found at start, by name, then those
+        made since."""
+        return list(self._stored.values())
 
     def lost_logs(self) -> list[TopicPartition]:
         """Logs that the checkpoint knows and whose folder is gone, sorted. Creating one again gives
@@ -642,6 +615,33 @@ class LogDirectory:
             await self.close_logs()
         self._files.close()
         self._lock.release()
+
+
+async def _remove_deleted(disk: Disk, path: str) -> None:
+    """A process that ended in the middle of deletions may leave thousands."""
+    for name in await offload(lambda: disk.list(path)):
+        folder = f"{path}/{name}"
+        if name.endswith(DELETE_SUFFIX) and disk.is_dir(folder):
+            await offload(partial(disk.remove_tree, folder))
+
+
+async def _find(disk: Disk, path: str) -> Found:
+    return Found(
+        logs=await find_logs(disk, path, await offload(lambda: disk.list(path))),
+        recovery_points=await _read(disk, f"{path}/{RECOVERY_POINTS}"),
+        log_start_offsets=await _read(disk, f"{path}/{LOG_START_OFFSETS}"),
+        high_watermarks=await _read(disk, f"{path}/{HIGH_WATERMARKS}"),
+        cleaned_offsets=await _read(disk, f"{path}/{CLEANED_OFFSETS}"),
+    )
+
+
+async def _read(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """A damaged file costs a longer recovery, nothing else."""
+    try:
+        return await read_offsets(disk, path)
+    except CheckpointDamaged as reason:
+        logger.warning("%s is damaged and ignored: %s", path, reason)
+        return {}
 
 
 async def _own_meta(

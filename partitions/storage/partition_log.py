@@ -1088,8 +1088,7 @@ class PartitionLog:
         is left to be done, which the log then does as soon as it can.
         """
         if self._refuse is not None:
-            with suppress(OSError):
-                new.remove(self._disk)
+            self.discard_segment(new)
             return False
         # Its own task: once decided, a cancelled cleaner must not leave a swap half-made in a log
         # that goes on.
@@ -1130,6 +1129,16 @@ class PartitionLog:
                 self._scope.spawn(self._finish_swap_later(), name=f"finish swap in {self}")
                 return error
             return replaced
+
+    def discard_segment(self, made: Segment) -> None:
+        """One that compaction was making: removed, now or as soon as the disk allows it."""
+        try:
+            made.remove(self._disk)
+        except OSError as error:
+            logger.warning("%s is removed later: %s", made.log_path, error)
+            if self._refuse is None and self._swap is None:
+                self._swap = SegmentSwap((), made, disk=self._disk, condemn=self._deletes.condemn)
+                self._scope.spawn(self._finish_swap_later(), name=f"tidy {self}")
 
     def _use_replacement(self, old: list[Segment], new: Segment) -> bool:
         """False: somebody has met damage while it was made."""

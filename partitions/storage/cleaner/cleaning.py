@@ -15,7 +15,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from ....seam import Disk, frozen
+from ....seam import frozen
 from ....wire.records import NO_EPOCH, BatchHeader, parse_header
 from ..batch_scan import PlacedBatch, Scan
 from ..control_marker import marker_of
@@ -24,7 +24,6 @@ from ..open_files import OpenFiles
 from ..partition_log import PartitionLog
 from ..raw_records import RawRecord, read_records
 from ..segment import CLEANED, Segment
-from ..segment_swap import remove_cleaned
 from ..spacer import is_spacer, sealed, spacer
 from ..transaction_index import AbortedTransaction
 from .batch_rebuild import emptied, kept_body
@@ -118,7 +117,6 @@ class CleaningRound:
         log: PartitionLog,
         target: Cleanable,
         *,
-        disk: Disk,
         files: OpenFiles,
         keys: KeyMap,
         pace: Pace,
@@ -126,7 +124,6 @@ class CleaningRound:
     ) -> None:
         self._log = log
         self._target = target
-        self._disk = disk
         self._files = files
         self._keys = keys
         self._pace = pace
@@ -137,7 +134,6 @@ class CleaningRound:
         """Raises RoundOver, BatchDamaged, OSError (disk full: everything is as it was, but for
         groups already replaced, and one whose turn it was may be replaced later)."""
         try:
-            remove_cleaned(self._log.directory, self._disk)
             await self._fill_map()
             end_offset = self._keys.latest_offset + 1
             segments = [s for s in self._target.segments if s.base_offset < end_offset]
@@ -229,10 +225,12 @@ class CleaningRound:
                     leader_epoch = batch.header.partition_leader_epoch
             await new.end_at(end_offset, leader_epoch)
         except BaseException:
-            made.remove(self._disk)
+            log.discard_segment(made)
             raise
         if not changed:
-            made.remove(self._disk)
+            log.discard_segment(made)
+            if log.swap_unfinished:
+                raise RoundOver(f"{made.log_path} is in the way")
             return group[0].size
         size = made.size
         if not await self._pace.beside(log.replace_segments(group, made)):

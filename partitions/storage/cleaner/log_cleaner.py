@@ -113,7 +113,6 @@ class LogCleaner:
         result = await CleaningRound(
             log,
             target,
-            disk=self._disk,
             files=self._directory.files,
             keys=KeyMap(settings.dedupe_buffer_bytes),
             pace=Pace(settings.max_bytes_per_second),

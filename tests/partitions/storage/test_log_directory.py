@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 from uuid import UUID
 
@@ -18,8 +19,14 @@ from logboat.partitions.storage.checkpoints import (
     decode_offsets,
     write_offsets,
 )
-from logboat.partitions.storage.meta_properties import MetaProperties, decode_clean_marker
-from logboat.seam import read_file
+from logboat.partitions.storage.meta_properties import (
+    PARTITION_METADATA,
+    MetaProperties,
+    decode_clean_marker,
+    encode_partition_metadata,
+)
+from logboat.partitions.storage.stored_logs import FOLDERS_AT_ONCE, find_logs
+from logboat.seam import all_at_once, read_file, replace_file
 from tests.partitions.storage.log_scene import TestClock, append, contents, raise_fatal
 from tests.seam.memory_disk import Crashed, Inode, MemoryDisk
 
@@ -242,6 +249,34 @@ async def test_a_deleted_log_is_gone_whatever_happens() -> None:
     await directory.close()
 
 
+class CountingDisk(MemoryDisk):
+    looked_into = 0
+
+    def is_dir(self, path: str) -> bool:
+        self.looked_into += 1
+        return super().is_dir(path)
+
+
+async def test_f1_thousands_of_folders_are_looked_into_in_slices() -> None:
+    disk = CountingDisk()
+    names = [f"topic-{number}" for number in range(10 * FOLDERS_AT_ONCE)]
+    for name in names:
+        disk.make_dirs(f"{DATA}/{name}")
+        await replace_file(
+            disk, f"{DATA}/{name}/{PARTITION_METADATA}", encode_partition_metadata(TOPIC_ID)
+        )
+    finding = asyncio.create_task(find_logs(disk, DATA, names))
+    turns = []
+    while not finding.done():
+        before = disk.looked_into
+        await asyncio.sleep(0)
+        turns.append(disk.looked_into - before)
+    assert max(turns) <= FOLDERS_AT_ONCE
+    assert [stored.key for stored in (await finding).values()] == [
+        ("topic", number) for number in range(len(names))
+    ]
+
+
 async def test_a_stray_log_is_kept_under_another_name() -> None:
     disk = MemoryDisk()
     directory = await open_directory(disk)
@@ -337,7 +372,7 @@ async def test_o05_many_logs_share_few_descriptors() -> None:
 @pytest.mark.parametrize("damaged", [b"0\n1\n", b"0\n1\nt 0\n", b"0\n1\nt 0 1 2\n", b"3\n0\n"])
 def test_a_damaged_checkpoint_is_an_error(damaged: bytes) -> None:
     with pytest.raises(CheckpointDamaged):
-        decode_offsets(damaged)
+        all_at_once(decode_offsets(damaged))
 
 
 async def test_checkpoints_have_kafkas_text() -> None:
@@ -346,7 +381,7 @@ async def test_checkpoints_have_kafkas_text() -> None:
     await write_offsets(disk, "/offsets", offsets)
     written = read_file(disk, "/offsets")
     assert written == b"0\n3\nb 1 5\na 10 7\na 2 6\n"
-    assert decode_offsets(written) == offsets
+    assert all_at_once(decode_offsets(written)) == offsets
 
 
 def test_settings_come_from_topic_then_broker_then_default() -> None:

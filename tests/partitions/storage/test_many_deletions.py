@@ -58,7 +58,7 @@ async def test_logs_deleted_at_once_share_their_writes() -> None:
     syncs = [path for kind, path in disk.log[before:] if kind in ("sync", "sync_dir")]
     assert len(syncs) < 20
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS):
-        assert read_offsets(disk, f"/data/{name}") == {("topic0", 0): 1}
+        assert await read_offsets(disk, f"/data/{name}") == {("topic0", 0): 1}
     assert [name for name in disk.list("/data") if name.startswith("topic")] == ["topic0-0"]
     await directory.close()
 
@@ -98,5 +98,5 @@ async def test_a_deletion_on_a_full_disk_waits_for_room(monkeypatch: pytest.Monk
     assert not deletion.done()
     disk.capacity = None
     await deletion
-    assert read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {("topic0", 0): 1}
+    assert await read_offsets(disk, f"/data/{RECOVERY_POINTS}") == {("topic0", 0): 1}
     await directory.close()
