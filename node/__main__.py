@@ -102,11 +102,13 @@ def run(config: NodeConfig, *, report_to: str) -> int:
 
     def on_listening(addresses: NodeAddresses) -> None:
         _write_atomically(report_to, json.dumps(addresses.as_document(os.getpid())))
-        # What lives now lives as long as the process: collections need not look at it (F1).
-        gc.collect()
+        # As above. Little of it is garbage, so nobody looks for that in a turn of the loop.
         gc.freeze()
         gc.enable()
 
+    # What lives now lives as long as the process: collections need not look at it (F1).
+    gc.collect()
+    gc.freeze()
     disk: Disk = RealDisk()
     clock: Clock = SystemClock()
     rng, switches = SystemRandom(), None
@@ -137,10 +139,15 @@ def run(config: NodeConfig, *, report_to: str) -> int:
     return 0
 
 
-def _settle() -> None:
-    """Full collections need not look at what lives now (F1)."""
-    gc.collect(1)  # What is young and dead already is not to be kept.
-    gc.freeze()
+def _settle(is_due: Callable[[], bool]) -> None:
+    """Full collections need not look at what lives when it is due (F1)."""
+
+    def on_collection(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 1 and is_due():
+            # What was young and dead is gone now.
+            gc.freeze()
+
+    gc.callbacks.append(on_collection)
 
 
 def _descriptors() -> int:

@@ -1,9 +1,12 @@
 """What lives long is left out of garbage collections (RULES F1).
 
-A full collection looks at every object that may be part of a cycle, some seventy for each log: with
-10,000 of them that was a turn of the loop of 100 ms and more, again and again while a node opens
-its logs or makes new ones. So whenever so many more than ever are open, what lives then is left
-out.
+A full collection looks at every object that may be part of a cycle, some seventy for each log and
+thirty for each partition that waits for its log: with 10,000 of them that was a turn of the loop of
+100 ms and more, again and again while a node opens its logs or makes new ones. So whenever there is
+so much more than ever, what lives then is left out.
+
+The collector itself says when to look: when it has been through what is young, which it is after so
+many thousand objects made. A node at rest makes none, and nobody asks.
 
 The price: an open log is such a cycle, so one that was left out and is deleted takes its 8 kB to
 the end of the process. That is paid once for the most logs that were ever open, and not again by
@@ -12,34 +15,34 @@ topics that come and go; to look at everything again would take half a second.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
-LOOK_S = 0.1
-LOGS_AT_ONCE = 250
-"""Whose objects a full collection looks through in some three milliseconds."""
+OBJECTS_OF_A_LOG = 70
+OBJECTS_OF_AN_ASSIGNMENT = 30
+"""A partition that the image gives this node, with the work that opens its log."""
 
-Settle = Callable[[], None]
-"""Has full collections leave out what lives now. A simulation has many nodes in one process, and no
-such thing."""
+OBJECTS_AT_ONCE = 17_500
+"""A full collection looks through these in some three milliseconds."""
+
+Settle = Callable[[Callable[[], bool]], None]
+"""From now on, whenever the collector has been through what is young and the function says so, full
+collections leave out what lives then. A simulation has many nodes in one process, and no such
+thing."""
 
 
-class Settling:
-    """When that is to be done; told how many logs are open."""
+class LongLived:
+    """How much of it there is; each function tells a count."""
 
-    def __init__(self, settle: Settle) -> None:
-        self._settle = settle
+    def __init__(self, *, logs: Callable[[], int], assignments: Callable[[], int]) -> None:
+        self._logs = logs
+        self._assignments = assignments
         self._settled_at = 0
 
-    def on_logs(self, count: int) -> None:
-        if count >= self._settled_at + LOGS_AT_ONCE:
-            self._settle()
-            self._settled_at = count
-
-
-async def settle_logs(settle: Settle, count: Callable[[], int]) -> None:
-    """Until cancelled."""
-    settling = Settling(settle)
-    while True:
-        await asyncio.sleep(LOOK_S)
-        settling.on_logs(count())
+    def has_grown(self) -> bool:
+        """So much more than ever; counted from here on when it is so. Called amid a collection, in
+        any thread: nothing is made here that a collection looks at."""
+        objects = OBJECTS_OF_A_LOG * self._logs() + OBJECTS_OF_AN_ASSIGNMENT * self._assignments()
+        if objects < self._settled_at + OBJECTS_AT_ONCE:
+            return False
+        self._settled_at = objects
+        return True

@@ -38,7 +38,7 @@ from .handlers import CLIENT_APIS, INTERNODE_APIS
 from .internode import InternodeListener
 from .known_brokers import KnownBrokers
 from .listener import UNBOUNDED, CannotListen, ClientListener, bind, sentence
-from .long_lived import Settle, settle_logs
+from .long_lived import LongLived, Settle
 from .loop_lag import LoopLag
 from .offset_store import ReplicatedOffsets
 from .peers import Peers
@@ -176,8 +176,12 @@ class Node:
         self._make_replicas(self.log_directory)
         self._make_services()
         if self._settle is not None:
-            logs = self.log_directory.logs()
-            self._tasks.spawn(settle_logs(self._settle, lambda: len(logs)), name="long-lived logs")
+            logs, replicas = self.log_directory.logs(), self.replicas
+            self._settle(
+                LongLived(
+                    logs=lambda: len(logs), assignments=lambda: replicas.assigned_count
+                ).has_grown
+            )
         self.machine.subscribe(self.services.known_brokers.on_image)
         await self.internode.serve(
             self.credential,

@@ -1,29 +1,66 @@
-"""RULES F1: a node with thousands of logs is not held by garbage collections."""
+"""RULES F1: what lives long is left out of full collections, and paid for once."""
 
 from __future__ import annotations
 
-from logboat.node.long_lived import LOGS_AT_ONCE, Settling
+import gc
+import sys
+
+import pytest
+
+from logboat.node import __main__ as program
+from logboat.node.long_lived import OBJECTS_AT_ONCE, OBJECTS_OF_A_LOG, LongLived
+
+LOGS_AT_ONCE = OBJECTS_AT_ONCE // OBJECTS_OF_A_LOG
 
 
-def settled_at(*counts: int) -> list[int]:
-    found: list[int] = []
-    now = 0
-    settling = Settling(lambda: found.append(now))
-    for now in counts:
-        settling.on_logs(now)
-    return found
+def test_it_is_done_whenever_so_much_more_than_ever_is_there() -> None:
+    counts = [
+        10,
+        LOGS_AT_ONCE,
+        LOGS_AT_ONCE + 1,
+        2 * LOGS_AT_ONCE - 1,
+        2 * LOGS_AT_ONCE,
+        # Topics that come and go are collected as anything else.
+        5,
+        2 * LOGS_AT_ONCE,
+        3 * LOGS_AT_ONCE,
+    ]
+    told = iter(counts)
+    living = LongLived(logs=lambda: next(told), assignments=lambda: 0)
+    assert [count for count in counts if living.has_grown()] == [
+        LOGS_AT_ONCE,
+        2 * LOGS_AT_ONCE,
+        3 * LOGS_AT_ONCE,
+    ]
 
 
-def test_few_logs_are_left_to_the_collector() -> None:
-    assert settled_at(*range(LOGS_AT_ONCE)) == []
+def test_assignments_count_before_their_logs_are_open() -> None:
+    assigned = 0
+    living = LongLived(logs=lambda: 0, assignments=lambda: assigned)
+    assert not living.has_grown()
+    assigned = OBJECTS_AT_ONCE
+    assert living.has_grown()
+    assert not living.has_grown()
 
 
-def test_logs_are_left_out_as_they_come() -> None:
-    times = [LOGS_AT_ONCE * number for number in (1, 2, 3, 4)]
-    assert settled_at(*range(0, times[-1] + 1, 10)) == times
-
-
-def test_topics_that_come_and_go_leave_nothing_out_anew() -> None:
-    """It would be lost for good, each time."""
-    many = 10 * LOGS_AT_ONCE
-    assert settled_at(many, *[0, many] * 50) == [many]
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="has no generations of this kind")
+def test_the_collector_asks_when_it_has_been_through_what_is_young() -> None:
+    asked: list[bool] = []
+    # As a process does that is the node's alone.
+    hooks = len(gc.callbacks)
+    gc.disable()
+    program._settle(lambda: asked.append(True) or len(asked) == 2)  # type: ignore[func-returns-value]
+    try:
+        gc.unfreeze()
+        gc.collect(0)
+        gc.collect(2)
+        assert not asked
+        gc.collect(1)
+        assert len(asked) == 1
+        assert gc.get_freeze_count() == 0
+        gc.collect(1)
+        assert gc.get_freeze_count() > 0
+    finally:
+        del gc.callbacks[hooks:]
+        gc.enable()
+        gc.unfreeze()
