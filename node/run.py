@@ -143,6 +143,8 @@ class Node:
         self._settle = settle
         self._tasks = TaskScope(on_fatal)
         self._started = False
+        self._recovery: asyncio.Task[None] | None = None
+        """Ends when clients have been let in."""
         self._controller_clients: list[ControllerClient] = []
         self._origins = Origins()
         self.internode = InternodeListener(
@@ -198,7 +200,7 @@ class Node:
             await self._start_http(http)
         lifecycle = self._make_lifecycle(self.log_directory)
         self._tasks.spawn(lifecycle.run(), name="broker lifecycle")
-        self._tasks.spawn(self._let_clients_in(lifecycle), name="recovery")
+        self._recovery = self._tasks.spawn(self._let_clients_in(lifecycle), name="recovery")
         if http is not None and http.port != 0:
             self._tasks.spawn(self._start_http_later(http, lifecycle), name="start of HTTP")
         return self.addresses
@@ -206,6 +208,10 @@ class Node:
     async def stop(self) -> None:
         """Leave in order; bounded by controlled.shutdown.timeout.ms and the disk."""
         logger.info("stopping")
+        if self._recovery is not None:
+            # Logs that a stop lets go of are not open: nobody is let in for that.
+            self._recovery.cancel()
+            await asyncio.wait([self._recovery])
         if self._http is not None:
             # While the coordinators of their groups still answer.
             await self._http.end_consumers()

@@ -6,11 +6,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
+from typing import NoReturn
 from uuid import UUID
 
 import pytest
 
 from logboat.node.run import Node
+from logboat.partitions.storage import LogDirectory
+from logboat.seam import SystemClock
+from logboat.seam.real_disk import RealDisk
 from logboat.wire import ApiKey, Buffer, ErrorCode, Message, api
 from logboat.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -37,7 +42,7 @@ from logboat.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from logboat.wire.messages.metadata import MetadataRequest, MetadataResponse
 from logboat.wire.messages.produce import ProduceRequest, ProduceResponse
 from logboat.wire.records import Record, batches, decode_records, encode_batch
-from tests.node.running_node import port, running_node
+from tests.node.running_node import node_config, port, running_node
 from tests.node.wire_client import WireClient
 
 MAGIC_POSITION = 16
@@ -357,6 +362,34 @@ async def test_a_restart_keeps_records_topic_ids_and_the_directory(tmp_path: Pat
             assert values(await client.ask(fetch(), 12, FetchResponse)) == [b"a", b"b"]
             answer = await produced(client, produce(batch(node, b"c")))
             assert answer.base_offset == 2
+
+
+async def test_a_stop_while_logs_are_being_opened_is_an_orderly_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients were let in, through a door that was closed, and the node ended with an error."""
+    async with (
+        running_node(tmp_path / "data") as node,
+        await WireClient.connect(port(node)) as client,
+    ):
+        await metadata(client, "t")
+    opening = asyncio.Event()
+
+    async def open_log(directory: LogDirectory, stored: object, config: object) -> NoReturn:
+        opening.set()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    monkeypatch.setattr(LogDirectory, "open_log", open_log)
+    failures: list[BaseException] = []
+    disk = RealDisk()
+    config = node_config(tmp_path / "data", controlled_shutdown_enable="false")
+    node = Node(config, disk, SystemClock(), Random(1), failures.append)
+    await node.start()
+    await opening.wait()
+    await node.stop()
+    disk.close()
+    assert failures == []
 
 
 @pytest.fixture
