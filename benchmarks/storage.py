@@ -234,7 +234,6 @@ async def compaction_beside_producer(folder: str, megabytes: int) -> Beside:
         work = CleaningRound(
             dirty,
             Cleanable(segments, 0, segments[-1].next_offset, 0, 1, overdue=False),
-            disk=disk,
             files=directory.files,
             keys=KeyMap(128 << 20),
             pace=pace,

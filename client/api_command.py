@@ -37,12 +37,12 @@ def api(
 def _body(data: str | None) -> Any:
     if data is None:
         return None
-    text = data
+    text: str | bytes = data
     if data == "@-":
-        text = sys.stdin.read()
+        text = sys.stdin.buffer.read()
     elif data.startswith("@"):
         try:
-            with open(data[1:], encoding="utf-8") as file:
+            with open(data[1:], "rb") as file:
                 text = file.read()
         except OSError as error:
             raise Failure(f"cannot read {data[1:]}: {error.strerror}") from error

@@ -45,10 +45,12 @@ def load_profiles() -> Profiles:
     try:
         with open(profile_file(), encoding="utf-8") as file:
             document = json.load(file)
-        return Profiles(document["current"], dict(document["urls"]))
+        return Profiles(
+            document["current"], {str(name): str(url) for name, url in document["urls"].items()}
+        )
     except FileNotFoundError:
         return Profiles()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Failure(f"{profile_file()} cannot be read: {error}") from error
 
 

@@ -198,7 +198,6 @@ class Replicas:
         )
         self._cleaner = LogCleaner(
             log_directory,
-            disk=disk,
             clock=clock,
             settings=lambda: CleanerSettings.from_broker_configs(self._broker_configs()),
             candidates=self._to_clean,

@@ -77,11 +77,11 @@ class FaultHistory:
     def _faults(self) -> deque[InjectedFault]:
         if self._kept is None:
             self._kept = deque(maxlen=MOST_KEPT)
-            for line in self._read():
-                if "ended_ms" in line:
-                    _cut_short(self._kept, int(line["ended_ms"]))
+            for told in self._read():
+                if isinstance(told, int):
+                    _cut_short(self._kept, told)
                 else:
-                    self._kept.append(InjectedFault(**line))
+                    self._kept.append(told)
             # What the process before this one had broken in itself ended with it.
             self._end_all(self._kept, self._started_ms)
         return self._kept
@@ -90,18 +90,15 @@ class FaultHistory:
         if _cut_short(faults, at_ms):
             self._write({"ended_ms": at_ms})
 
-    def _read(self) -> Iterator[dict[str, Any]]:
+    def _read(self) -> Iterator[InjectedFault | int]:
+        """Faults, and when all before it had ended."""
         if self._disk is None or not self._disk.exists(self._path):
             return
         for line in read_file(self._disk, self._path).splitlines():
             self._lines += 1
-            try:
-                document = json.loads(line)
-                if "ended_ms" not in document:
-                    InjectedFault(**document)
-            except (ValueError, TypeError):
-                continue  # Torn, or of another version.
-            yield document
+            told = _told(line)
+            if told is not None:
+                yield told
 
     def _write(self, document: dict[str, Any]) -> None:
         if self._disk is None:
@@ -133,6 +130,20 @@ def _cut_short(faults: deque[InjectedFault], at_ms: int) -> bool:
         faults.clear()
         faults.extend(ended)
     return bool(lasting)
+
+
+def _told(line: bytes) -> InjectedFault | int | None:
+    """None: it is torn, or of another version."""
+    try:
+        document = json.loads(line)
+        if document.keys() == {"ended_ms"}:
+            ended_ms = document["ended_ms"]
+            return ended_ms if type(ended_ms) is int else None
+        fault = InjectedFault(**document)
+    except (ValueError, TypeError, AttributeError):
+        return None
+    whole = type(fault.at_ms) is int and type(fault.until_ms) is int
+    return fault if whole else None
 
 
 def _line(document: dict[str, Any]) -> bytes:

@@ -46,7 +46,7 @@ def note(folder: ClusterFolder, node_id: int, fault: str, for_s: float | None, b
 def recorded(folder: ClusterFolder) -> list[Entry]:
     """In the order in which it happened."""
     try:
-        with open(folder.chaos_history, encoding="utf-8") as file:
+        with open(folder.chaos_history, encoding="utf-8", errors="replace") as file:
             lines = file.readlines()
     except OSError:
         return []
@@ -67,7 +67,10 @@ def of_node(node_id: int, told: dict[str, Any]) -> Entry:
 
 
 def _entry(line: str) -> Entry | None:
+    """None: it is torn, or of another version."""
     try:
-        return Entry(**json.loads(line))
+        entry = Entry(**json.loads(line))
     except (ValueError, TypeError):
-        return None  # Torn, or of another version.
+        return None
+    numbers = (entry.at_ms, entry.node, 0 if entry.until_ms is None else entry.until_ms)
+    return entry if all(type(number) is int for number in numbers) else None

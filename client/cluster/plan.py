@@ -127,6 +127,8 @@ def _write_node_config(
     try:
         with open(path, encoding="utf-8") as file:
             text = replaced(file.read(), addresses_of(state, node_id))
+    except UnicodeDecodeError:
+        raise Failure(f"{path} is no text in UTF-8") from None
     except FileNotFoundError:
         text = render({**settings_of(folder, state, node_id), **settings})
     temporary = f"{path}.tmp"

@@ -141,6 +141,9 @@ def _decode(document: dict[str, Any]) -> ClusterState:
     )
     if not nodes:
         raise ValueError("it names no node")
+    for node in nodes:
+        if not all(0 < port < 1 << 16 for port in node.ports):
+            raise ValueError(f"node {node.node_id} has no ports")
     return ClusterState(
         str(document["cluster_id"]),
         nodes,

@@ -65,6 +65,7 @@ from .meta_properties import (
 )
 from .open_files import MOST_OPEN_FILES, OpenFiles
 from .partition_log import PartitionLog, folder_name
+from .segment import LOG_SUFFIX
 from .set_aside import set_damage_aside
 from .shared_sync import SharedDirectorySync
 from .stored_logs import StoredLog, find_logs
@@ -330,6 +331,7 @@ class LogDirectory:
             return await self._opened(stored, config)
         if stored is not None:
             await self.delete_log(topic, partition)
+        self._clear_place(topic, partition)
         await self._make_folder(directory, topic_id)
         stored = StoredLog(topic, partition, topic_id, directory)
         self._stored[key] = stored
@@ -354,10 +356,27 @@ class LogDirectory:
         self._unfinished.pop(key, None)
         return log
 
+    def _clear_place(self, topic: str, partition: int) -> None:
+        """What has the name of a log and is none: a create that never returned leaves nothing
+        behind; records, of which a damaged `partition.metadata` does not say whose they are, are
+        kept for a person to look at."""
+        directory = f"{self.path}/{folder_name(topic, partition)}"
+        if not _holds_batches(self._disk, directory):
+            self._disk.remove_tree(directory)
+            return
+        suffix = f"unknown-{self._clock.now_ms()}{STRAY_SUFFIX}"
+        aside = f"{self.path}/{folder_name(topic, partition, suffix)}"
+        logger.error(
+            "%s/%s does not say whose records these are: they are kept in %s",
+            directory,
+            PARTITION_METADATA,
+            aside,
+        )
+        self._disk.rename(directory, aside)
+
     async def _make_folder(self, directory: str, topic_id: UUID) -> None:
         """Its own name is on the device then, those in it when the log was opened for the first
         time: recovery ends with a sync of the folder (RULES C4)."""
-        self._disk.remove_tree(directory)
         self._disk.make_dirs(directory)
         metadata = f"{directory}/{PARTITION_METADATA}"
         await replace_file(self._disk, metadata, encode_partition_metadata(topic_id))
@@ -674,6 +693,20 @@ async def _own_meta(
             f"{meta_path} is of node {meta.node_id}, this node is configured as {node_id}"
         )
     return meta
+
+
+def _holds_batches(disk: Disk, directory: str) -> bool:
+    if not disk.is_dir(directory):
+        return False
+    for name in disk.list(directory):
+        if name.endswith(LOG_SUFFIX):
+            file = disk.open(f"{directory}/{name}")
+            try:
+                if file.size() > 0:
+                    return True
+            finally:
+                file.close()
+    return False
 
 
 def _new_directory_id(rng: Random) -> UUID:

@@ -40,7 +40,7 @@ def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
         int(stem)
         for name in disk.list(directory)
         for stem, _, suffix in [name.partition(".")]
-        if "." + suffix == SNAPSHOT_SUFFIX and stem.isdigit()
+        if "." + suffix == SNAPSHOT_SUFFIX and stem.isdecimal()
     ]
 
 

@@ -130,16 +130,19 @@ class LeftOvers:
     async def tidy(self) -> bool:
         """Whether anything was changed: then the directory is to be synced."""
         names = self._names()
-        if any(name.endswith(LOG_SUFFIX + CLEANED) for name in names):
-            swaps = []
-        else:
-            swaps = [name for name in names if name.endswith(LOG_SUFFIX + SWAP)]
-        for name in swaps:
-            await self._finish_swap(int(name.removesuffix(LOG_SUFFIX + SWAP)))
+        swaps = [
+            name.removesuffix(LOG_SUFFIX + SWAP)
+            for name in names
+            if name.endswith(LOG_SUFFIX + SWAP)
+        ]
+        if not any(name.endswith(LOG_SUFFIX + CLEANED) for name in names):
+            for stem in swaps:
+                if stem.isdecimal():
+                    await self._finish_swap(int(stem))
         logs = {name.removesuffix(LOG_SUFFIX) for name in self._names() if _is_log(name)}
         for name in self._names():
             stem, _, suffix = name.rpartition(".")
-            orphan = "." + suffix in SEGMENT_SUFFIXES and stem.isdigit() and stem not in logs
+            orphan = "." + suffix in SEGMENT_SUFFIXES and stem.isdecimal() and stem not in logs
             if orphan or name.endswith(UNFINISHED):
                 logger.info("removing left-over %s/%s", self._directory, name)
                 path = f"{self._directory}/{name}"
@@ -176,7 +179,7 @@ class LeftOvers:
 
 
 def _is_log(name: str) -> bool:
-    return name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
+    return name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdecimal()
 
 
 def base_offsets(disk: Disk, directory: str) -> list[int]:

@@ -53,8 +53,8 @@ def _log_in(disk: Disk, path: str, name: str) -> StoredLog | None:
         metadata = read_file(disk, f"{directory}/{PARTITION_METADATA}")
         topic_id = decode_partition_metadata(metadata)
     except (FileNotFoundError, ValueError) as reason:
-        # Made by a create that never returned, or not by us: no client was ever served from it.
-        # Left alone, but `create_log` of that name takes its place.
+        # Made by a create that never returned, not by us, or damaged. Left alone, but `create_log`
+        # of that name takes its place.
         logger.warning("folder %s has no usable %s: %s", name, PARTITION_METADATA, reason)
         return None
     return StoredLog(topic, int(partition), topic_id, directory)

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logboat.seam.fault_history import MOST_KEPT, FaultHistory, InjectedFault
 from logboat.seam.real_disk import RealDisk
 from tests.seam.injected import SetClock
+from tests.seam.memory_disk import MemoryDisk
 
 
 @pytest.fixture
@@ -77,3 +80,39 @@ def test_a_disk_that_refuses_it_does_not_stop_anybody(disk: RealDisk, tmp_path: 
     history = FaultHistory(SetClock(), disk, f"{tmp_path}/no/such/folder")
     history.note("pause", 1, "ann")
     assert len(history.entries()) == 1
+
+
+GARBAGE = st.one_of(
+    st.binary(min_size=1, max_size=12), st.sampled_from([b"9", b'"', b"[", b"\n", b"null", b"\0"])
+)
+
+
+@given(choices=st.data())
+def test_a_garbled_history_costs_the_lines_that_are_garbled(choices: st.DataObject) -> None:
+    disk = MemoryDisk("/data")
+    for kind in ("pause", "disk-full"):
+        history = FaultHistory(SetClock(1000), disk, "/data/faults")
+        history.note(kind, 1, "ann", node=2)
+    file = disk.open("/data/faults")
+    data = bytearray(file.read_at(0, file.size()))
+    assert data.count(b"\n") == 3
+    at = choices.draw(st.integers(0, len(data) - 1))
+    garbage = choices.draw(GARBAGE)
+    if choices.draw(st.booleans()):
+        data[at : at + len(garbage)] = garbage
+    else:
+        data[at:] = garbage
+    file.truncate(0)
+    file.append([data])
+    again = FaultHistory(SetClock(5000), disk, "/data/faults")
+    again.note("pause", 2, "bob")
+    assert again.entries()[-1] == InjectedFault("pause", 5000, 7000, "bob")
+
+
+@pytest.mark.parametrize(
+    "line", [b'["ended_ms"]', b'{"ended_ms": "x"}', b'{"ended_ms": null}', b"5", b'"ended_ms"']
+)
+def test_a_line_that_is_json_and_no_fault_is_missing(line: bytes) -> None:
+    disk = MemoryDisk("/data")
+    disk.open("/data/faults", create=True).append([line, b"\n"])
+    assert FaultHistory(SetClock(), disk, "/data/faults").entries() == []

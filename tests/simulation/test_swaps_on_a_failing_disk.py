@@ -39,12 +39,18 @@ COUNT = 13
 KEYS = 4
 FOLDER = "data/topic-0"
 MOVED_START = 7
-CUT_END = 5
+CUT_END = 3
 
 Content = list[tuple[int, bytes, bytes]]
 """Offset, key and value of each record."""
 
-BEFORE: Content = [(offset, b"%d" % (offset % KEYS), b"%d" % offset) for offset in range(COUNT)]
+UNIQUE = 4
+"""Offsets below have keys of their own: of their segment nothing is taken."""
+
+BEFORE: Content = [
+    (offset, b"%d" % (offset % KEYS if offset >= UNIQUE else 100 + offset), b"%d" % offset)
+    for offset in range(COUNT)
+]
 
 FULL = (errno.ENOSPC, CHANGES)
 SCARCE = (errno.EMFILE, ("open", "create", "list", "sync_dir"))
@@ -112,7 +118,6 @@ def cleaner(directory: LogDirectory, log: PartitionLog, host: Host) -> LogCleane
 
     return LogCleaner(
         directory,
-        disk=host.disk,
         clock=host.clock,
         settings=CleanerSettings,
         candidates=candidates,
@@ -203,6 +208,7 @@ async def filled_log(directory: LogDirectory) -> PartitionLog:
     for offset in range(COUNT):
         append(log, offset)
     await log.wait_synced(COUNT)
+    assert log.segment_base_offsets[1] == UNIQUE
     await asyncio.sleep(0.1)  # The indexes of what was rolled last.
     await directory.checkpoint()
     return log

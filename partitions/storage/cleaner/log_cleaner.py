@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from ....seam import Clock, Disk, frozen
+from ....seam import Clock, frozen
 from ....wire import WireError
 from ....wire.compression import CompressionUnavailable
 from ..errors import BatchDamaged, StorageFailed
@@ -40,7 +40,6 @@ class LogCleaner:
         self,
         directory: LogDirectory,
         *,
-        disk: Disk,
         clock: Clock,
         settings: Callable[[], CleanerSettings],
         candidates: Callable[[], Awaitable[Iterable[CleaningCandidate]]],
@@ -48,7 +47,6 @@ class LogCleaner:
         """`candidates`: the open compacted logs, with the watermark of the replica; asked each
         time, and true in the turn in which the answer comes."""
         self._directory = directory
-        self._disk = disk
         self._clock = clock
         self._settings = settings
         self._candidates = candidates

@@ -69,7 +69,6 @@ class Scene:
         self.log = await self.directory.create_log("t", 0, TOPIC_ID, self.config)
         self.cleaner = LogCleaner(
             self.directory,
-            disk=self.disk,
             clock=self.clock,
             settings=lambda: self.settings,
             candidates=self.candidates,

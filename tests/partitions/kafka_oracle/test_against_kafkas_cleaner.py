@@ -125,13 +125,12 @@ class Writer:
         self.log.append_as_leader(marker, leader_epoch=3, now_ms=NOW_MS, from_client=False)
 
 
-async def clean_ours(directory: LogDirectory, log: PartitionLog, disk: Disk, now_ms: int) -> None:
+async def clean_ours(directory: LogDirectory, log: PartitionLog, now_ms: int) -> None:
     segments = log.synced_segments
     target = Cleanable(segments, 0, segments[-1].next_offset, 0, 1, overdue=False)
     await CleaningRound(
         log,
         target,
-        disk=disk,
         files=directory.files,
         keys=KeyMap(1 << 20),
         pace=Pace(float("inf")),
@@ -182,7 +181,7 @@ async def test_we_leave_what_kafkas_cleaner_leaves(
     log = await directory.create_log("t", 0, UUID(int=7), CONFIG)
     states = log.producers.entries()
     for now_ms in TIMES[:rounds]:
-        await clean_ours(directory, log, disk, now_ms)
+        await clean_ours(directory, log, now_ms)
     await directory.close_logs()
     await directory.write_clean_marker(1)
     await directory.close()
@@ -223,7 +222,7 @@ async def test_kafkas_dump_tool_reads_a_compacted_log(
     Writer(log, 4).write(250)
     await log.wait_synced(log.log_end_offset)
     folder = tmp_path / "data" / "t-0"
-    await clean_ours(directory, log, disk, NOW_MS)
+    await clean_ours(directory, log, NOW_MS)
     states = log.producers.entries()
     await directory.close_logs()
     await directory.write_clean_marker(1)

@@ -289,6 +289,24 @@ async def test_a_stray_log_is_kept_under_another_name() -> None:
     await directory.close()
 
 
+async def test_records_of_nobody_knows_which_topic_are_kept_when_their_name_is_needed() -> None:
+    disk = MemoryDisk()
+    directory = await open_directory(disk)
+    await filled(await directory.create_log("topic", 0, TOPIC_ID, LogConfig()), 3)
+    await directory.checkpoint()
+    before = bytes(content(disk, f"topic-0/{0:020}.log"))
+    assert before
+    disk.restart()
+    disk.open(f"{DATA}/topic-0/partition.metadata").write_at(0, b"garbled")
+    directory = await open_directory(disk)
+    assert directory.lost_logs() == [("topic", 0)]
+    log = await directory.create_log("topic", 0, TOPIC_ID, LogConfig())
+    assert log.damage is not None
+    assert log.log_end_offset == 0
+    (kept,) = [name for name in disk.list(DATA) if name.endswith("-stray")]
+    assert bytes(content(disk, f"{kept}/{0:020}.log")) == before
+
+
 async def test_a_stray_log_whose_name_another_life_has_taken_is_gone_already() -> None:
     disk = MemoryDisk()
     directory = await open_directory(disk)

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from logboat.partitions.storage import LogConfig, PartitionLog
+from logboat.partitions.storage import LogConfig, PartitionLog, StorageFailed
 from logboat.partitions.storage.segment import CLEANED, Segment
 from tests.partitions.storage.log_scene import (
     FOLDER,
@@ -226,3 +226,27 @@ async def test_a_swap_is_given_up_when_damage_is_met_while_it_is_made() -> None:
     assert log.segment_base_offsets == tuple(segment.base_offset for segment in old[:2])
     assert not [name for name in disk.list(FOLDER) if name.endswith((".cleaned", ".swap"))]
     await log.close()
+
+
+async def test_d6_a_log_whose_swap_waits_is_not_cut_before() -> None:
+    disk = new_disk()
+    log = await log_of(disk, 12)
+    old = list(log.synced_segments[1:3])
+    refusing(disk, ".index")
+    with pytest.raises(OSError, match="injected"):
+        await log.replace_segments(old, cleaned(log, disk, old))
+    held = contents(log)
+    with pytest.raises(StorageFailed, match="is not cut"):
+        await log.truncate_to(old[0].base_offset)
+    assert contents(log) == held
+    assert log.half_cut is None
+    append(log, b"next", key=b"k", leader_epoch=1)
+    disk.fail = None
+    await log.truncate_to(old[0].base_offset)
+    assert not log.swap_unfinished
+    assert contents(log) == held[: old[0].base_offset]
+    disk.power_loss(Random(1), "all")
+    again = await open_log(disk, CONFIG, recovery_point=old[0].base_offset)
+    assert again.damage is None
+    assert contents(again) == held[: old[0].base_offset]
+    await again.close()
