@@ -26,6 +26,9 @@ from .sdk_work import run_to_the_end, status_of
 from .terminal import say
 
 FAILURES_TOLD = 5
+ASK_AGAIN_SECONDS = 1.0
+"""At the soonest, how many partitions there are: many lines may name one that is not there."""
+
 LAST_PARTITION = 2**31 - 1
 """Kafka gives no partition a greater number."""
 
@@ -117,7 +120,7 @@ def _dead_letter(options: ProduceOptions, open_files: ExitStack) -> BinaryIO | N
 async def _produce(options: ProduceOptions, failures: _Failures) -> int:
     acks = cast(Literal["all", "1"], options.acks)
     async with Client(*NodeApi(options.url).urls, request_timeout=options.timeout) as client:
-        await _check_place(client, options)
+        partitions = await _partitions(client, options)
         producer = client.producer(
             key=Bytes(), value=Bytes(), acks=acks, delivery_timeout=options.timeout
         )
@@ -128,31 +131,58 @@ async def _produce(options: ProduceOptions, failures: _Failures) -> int:
         shown = nullcontext() if silent else progress(_rates(producer, failures))
         try:
             async with shown:
-                await _take_all(producer, options, failures)
+                await _take_all(producer, options, partitions, failures)
                 await producer.flush()
         finally:
             await producer.close()
         return producer.stats.delivered
 
 
-async def _check_place(client: Client, options: ProduceOptions) -> None:
-    """Before a line is read that nobody could write."""
-    count = await client.reader().partitions(options.topic)
-    wanted = options.shape.partition
-    if wanted is not None and wanted >= count:
-        raise Failure(
-            f"{options.topic} has no partition {wanted}, its partitions are 0 to {count - 1}"
-        )
+class _Partitions:
+    """Those of the topic, as of when it was asked last. There may be more meanwhile, never less."""
+
+    def __init__(self, client: Client, topic: str, count: int) -> None:
+        self._client = client
+        self._topic = topic
+        self._count = count
+        self._asked_at = time.monotonic()
+
+    @classmethod
+    async def of(cls, client: Client, topic: str) -> _Partitions:
+        return cls(client, topic, await client.reader().partitions(topic))
+
+    async def lacks(self, partition: int) -> str | None:
+        """What to say of a partition that is not there. Raises ClientError."""
+        if partition >= self._count and time.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
+            self._count = await self._client.reader().partitions(self._topic)
+            self._asked_at = time.monotonic()
+        if partition < self._count:
+            return None
+        there = f"its partitions are 0 to {self._count - 1}" if self._count > 1 else "only 0"
+        return f"{self._topic} has no partition {partition}, {there}"
+
+
+async def _partitions(client: Client, options: ProduceOptions) -> _Partitions:
+    """Looked at before a line is read that nobody could write."""
+    partitions = await _Partitions.of(client, options.topic)
+    if options.shape.partition is not None:
+        lacks = await partitions.lacks(options.shape.partition)
+        if lacks is not None:
+            raise Failure(lacks)
+    return partitions
 
 
 async def _take_all(
-    producer: Producer[bytes, bytes], options: ProduceOptions, failures: _Failures
+    producer: Producer[bytes, bytes],
+    options: ProduceOptions,
+    partitions: _Partitions,
+    failures: _Failures,
 ) -> None:
     started = time.monotonic()
     async for number, line in input_lines(options.files):
         if options.rate is not None:
             await asyncio.sleep(started + (number - 1) / options.rate - time.monotonic())
-        await _take(producer, options, number, line, failures)
+        await _take(producer, options, partitions, number, line, failures)
         if failures.hopeless:
             say(f"logboat: what follows line {number} is not read")
             return
@@ -161,12 +191,18 @@ async def _take_all(
 async def _take(
     producer: Producer[bytes, bytes],
     options: ProduceOptions,
+    partitions: _Partitions,
     number: int,
     text: bytes,
     failures: _Failures,
 ) -> None:
     try:
         line = parsed(text, number, options.shape)
+        if line.partition is not None:
+            # The cluster's answer would be that of a topic that is gone.
+            lacks = await partitions.lacks(line.partition)
+            if lacks is not None:
+                raise NoRecord(f"line {number}: {lacks}")
         placed = await producer.enqueue(
             options.topic,
             line.value,

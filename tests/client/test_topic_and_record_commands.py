@@ -87,6 +87,32 @@ async def test_a_format_of_consume_is_one_of_produce(url: str, tmp_path: Path) -
     assert read.stdout == "1 k: v: w\n1 : \n"
 
 
+@pytest.mark.parametrize("many", [1, 2_000])
+async def test_a_line_for_a_partition_that_is_not_there_is_told_and_the_others_are_written(
+    url: str, tmp_path: Path, many: int
+) -> None:
+    dead = tmp_path / "dead"
+    lines = "0 k: a\n" + "2 k: b\n" * many + "1 k: c\n"
+    arguments = ["-f", r"%p %k: %v\n", "--dead-letter", str(dead)]
+    wrote = await logboat(url, "produce", "orders", *arguments, stdin=lines)
+    assert wrote.exit_code == ExitStatus.FAILED
+    told = "logboat: not written: line 2: orders has no partition 2, its partitions are 0 to 1\n"
+    assert wrote.stderr.startswith(told)
+    assert wrote.stderr.count("\n") == min(many, 5) + 1
+    assert f"2 records written to orders, {many} were not." in wrote.stderr
+    assert dead.read_text() == "2 k: b\n" * many
+    read = await logboat(url, "consume", "orders", "-e", "-f", r"%p %v\n")
+    assert sorted(read.stdout.splitlines()) == ["0 a", "1 c"]
+
+
+async def test_a_partition_that_a_json_line_names_must_be_there_too(url: str) -> None:
+    lines = '{"value": "a", "partition": 7}\n{"value": "b", "partition": 1}\n'
+    wrote = await logboat(url, "produce", "orders", "--json", stdin=lines)
+    assert wrote.exit_code == ExitStatus.FAILED
+    assert "line 1: orders has no partition 7" in wrote.stderr
+    assert "1 records written to orders, 1 were not." in wrote.stderr
+
+
 @pytest.mark.parametrize(
     ("format_", "others"),
     [
