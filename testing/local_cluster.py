@@ -234,6 +234,20 @@ class LocalCluster:
         """Until every replica of every partition is in the ISR, as every living node sees it."""
         self.wait_until(lambda: self._why_not_in_sync(topic), f"{topic} in sync", seconds)
 
+    def wait_leader(self, topic: str, partition: int, seconds: float = READY_SECONDS) -> int:
+        """The partition's leader, as one living node sees it, once there is one."""
+        found = [-1]
+
+        def why_none() -> str | None:
+            try:
+                found[0] = self.leader_of(topic, partition)
+            except RuntimeError as error:
+                return str(error)
+            return None if found[0] >= 0 else "nobody leads"
+
+        self.wait_until(why_none, f"a leader of {topic}-{partition}", seconds)
+        return found[0]
+
     def is_in_sync(self, topic: str) -> bool:
         return self._why_not_in_sync(topic) is None
 

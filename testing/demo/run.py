@@ -103,7 +103,7 @@ def _kill_and_restart(cluster: LocalCluster, workload: Workload) -> _Failover:
         "a third of the records acknowledged",
         up_to=int(KILL_BEFORE * size),
     )
-    victim = cluster.leader_of(TOPIC, VICTIM_PARTITION)
+    victim = cluster.wait_leader(TOPIC, VICTIM_PARTITION)
     part = 100 * workload.acknowledged / size
     _say(f"SIGKILL for node {victim}, leader of partition {VICTIM_PARTITION}, at {part:.0f} %")
     produced_before = workload.produced

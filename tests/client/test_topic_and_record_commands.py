@@ -19,6 +19,12 @@ from logboat.wire import ErrorCode
 from tests.http.fake_http_node import FakeNode, topic
 
 
+@pytest.fixture(autouse=True)
+def one_node_knows_all_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody need wait until others have heard of a topic, too."""
+    monkeypatch.setattr("logboat.client.sdk.transport.NOT_FOUND_SECONDS", 0.05)
+
+
 @pytest.fixture
 def node() -> FakeNode:
     fake = FakeNode()

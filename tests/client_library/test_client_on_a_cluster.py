@@ -123,7 +123,7 @@ async def test_nothing_acknowledged_is_lost_or_doubled_while_nodes_die(
             for number in range(RECORDS):
                 await producer.send(topic, f"{number}", key=f"{number}")
                 if number in (RECORDS // 3, 2 * RECORDS // 3):
-                    victim = cluster.leader_of(topic, 0)
+                    victim = cluster.wait_leader(topic, 0)
                     cluster.kill(victim)
                     await asyncio.to_thread(cluster.start, victim)
         async with asyncio.timeout(60):

@@ -6,7 +6,7 @@ const brokers = bootstrap.split(',')
 const kafka = new Kafka({ brokers, logLevel: logLevel.NOTHING, retry: { retries: 50, maxRetryTime: 500 } })
 const consumer = kafka.consumer({
   groupId: group,
-  sessionTimeout: 8000,
+  sessionTimeout: Number(process.env.SESSION_MS),
   heartbeatInterval: 300,
   maxWaitTimeInMs: 100,
 })

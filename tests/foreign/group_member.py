@@ -2,7 +2,8 @@
 
 python group_member.py CLIENT PROTOCOL BOOTSTRAP TOPIC GROUP [INSTANCE]
 
-It joins when it reads a line and leaves when its standard input ends. Prints `owns 0 1` when its
+It joins when it reads a line and leaves when its standard input ends; in the classic protocol its
+session lasts as long as SESSION_MS of the environment says. Prints `owns 0 1` when its
 partitions have changed and `read VALUE` for each record, then commits. The other languages'
 programs beside it do the same.
 """
@@ -10,12 +11,13 @@ programs beside it do the same.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Iterable
 from typing import Any
 
-SESSION_MS = 8_000
+SESSION_MS = int(os.environ["SESSION_MS"])
 HEARTBEAT_MS = 300
 POLL_S = 0.1
 KAFKA_PYTHON_POLL_S = 1.0

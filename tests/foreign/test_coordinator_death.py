@@ -32,7 +32,7 @@ def produce(cluster: LocalCluster, topic: str, value: bytes) -> None:
 
 def kill_coordinator(cluster: LocalCluster, group: str) -> None:
     partition = partition_for(group, OFFSETS_PARTITIONS)
-    cluster.kill(cluster.leader_of(OFFSETS_TOPIC, partition))
+    cluster.kill(cluster.wait_leader(OFFSETS_TOPIC, partition))
 
 
 def committed(cluster: LocalCluster, topic: str, group: str) -> int:

@@ -233,7 +233,7 @@ async def test_a_stream_through_a_kill_loses_nothing_that_was_answered(
     topic = f"stream-{victim.replace(' ', '-')}"
     body = {"topic_name": topic, "partitions_count": 1, "replication_factor": 3}
     await nodes[1].good("POST", "/admin/topics", body)
-    leader = cluster.leader_of(topic, 0)
+    leader = cluster.wait_leader(topic, 0)
     between = next(n for n in cluster.node_ids if n != leader)
     url = dict(zip(cluster.node_ids, cluster.http_urls, strict=True))[between]
     cluster_id = (await nodes[1].good("GET", "/v3/clusters"))["data"][0]["cluster_id"]

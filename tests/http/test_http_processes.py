@@ -56,7 +56,7 @@ def test_a_topic_made_through_one_node_is_used_at_once_through_another(
 def test_a_waiting_read_is_answered_when_a_record_comes(
     logboat_cluster: LocalCluster, topic: str
 ) -> None:
-    leader = logboat_cluster.leader_of(topic, 0)
+    leader = logboat_cluster.wait_leader(topic, 0)
     other = next(n for n in logboat_cluster.node_ids if n != leader)
     found: list[Any] = []
 

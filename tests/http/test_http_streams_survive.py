@@ -107,7 +107,7 @@ def test_nothing_acknowledged_is_lost_when_nodes_die_under_streams_and_tails() -
 
 async def scenario(cluster: LocalCluster) -> None:
     urls = dict(zip(cluster.node_ids, cluster.http_urls, strict=True))
-    leader = await asyncio.to_thread(cluster.leader_of, TOPIC, 0)
+    leader = await asyncio.to_thread(cluster.wait_leader, TOPIC, 0)
     near, far = (node_id for node_id in cluster.node_ids if node_id != leader)
     staying = Reader(urls[far])
     moving = Reader(urls[leader], urls[near])

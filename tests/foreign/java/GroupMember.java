@@ -19,7 +19,7 @@ public class GroupMember {
     settings.put("auto.offset.reset", "earliest");
     settings.put("enable.auto.commit", "false");
     if (arguments[0].equals("classic")) {
-      settings.put("session.timeout.ms", "8000");
+      settings.put("session.timeout.ms", System.getenv("SESSION_MS"));
       settings.put("heartbeat.interval.ms", "300");
     }
     if (arguments.length > 4) {
