@@ -57,23 +57,38 @@ def headline(text: str, output: Output) -> None:
 
 def clear_screen() -> None:
     """On a terminal only; elsewhere what was shown stays."""
-    if _is_terminal():
-        print("\x1b[H\x1b[2J", end="")
+    if is_terminal():
+        print("\x1b[H\x1b[2J", end="", flush=True)
 
 
-def look_and_watch(look: Callable[[], str], *, watch: bool, nothing: str = "") -> None:
+def look_and_watch(
+    look: Callable[[], str | None],
+    *,
+    watch: bool,
+    nothing: str = "",
+    until: Callable[[], bool] | None = None,
+    wait: Callable[[float], None] | None = None,
+    shown: str | None = None,
+) -> None:
     """Emit what `look` finds, once, or again and again in the place of what it found before; say
-    `nothing` where that is empty. The last answer stands there until there is the next."""
+    `nothing` where that is empty. The last answer stands there until there is another one.
+
+    `look` gives None: this time nothing is to be shown. `until`: asked after each look, when to
+    end; without it that is Ctrl-C, or the first look. `wait`: so many seconds until the next one.
+    `shown`: what stands there already.
+    """
     while True:
         found = look()
-        if watch:
-            clear_screen()
-        emit(found)
-        if nothing and not found:
-            say(nothing)
-        if not watch:
+        if found is not None and not (watch and found == shown and is_terminal()):
+            if watch:
+                clear_screen()
+            emit(found)
+            if nothing and not found:
+                say(nothing)
+            shown = found
+        if not watch if until is None else until():
             return
-        time.sleep(LOOK_SECONDS)
+        (wait or time.sleep)(LOOK_SECONDS)
 
 
 def table(
@@ -95,8 +110,9 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _colours_wanted() -> bool:
     # https://no-color.org: any non-empty value switches colours off.
-    return _is_terminal() and not os.environ.get("NO_COLOR")
+    return is_terminal() and not os.environ.get("NO_COLOR")
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether somebody sees standard output as it comes."""
     return sys.stdout is not None and sys.stdout.isatty()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..failure import Failure
-from ..terminal import LOOK_SECONDS, As, Output, Watch, clear_screen, emit, headline, say
+from ..terminal import As, Output, Watch, emit, look_and_watch, say
 from .node_commands import node
 from .places import DataDir, Ephemeral, existing_folder, refuse_both
 
@@ -98,26 +98,28 @@ def status(
     ] = False,
 ) -> None:
     """Say how the cluster is."""
-    import time
-
-    from .report import as_document, as_table, look_at
+    from .report import ClusterReport, as_document, as_table, look_at
     from .state import load_state
 
     folder = existing_folder(data_dir, ephemeral)
-    while True:
+    report: ClusterReport
+
+    def healthy() -> bool:
+        return report.state == "ready"
+
+    def look() -> str | None:
+        nonlocal report
         report = look_at(folder, load_state(folder))
-        ready = report.state == "ready"
-        if ready or not exit_when_healthy:
-            if watch:
-                clear_screen()
-            if output is Output.JSON:
-                emit(json.dumps(as_document(report), indent=2))
-            else:
-                headline(f"cluster {report.cluster_id}: {report.state} ({report.data_dir})", output)
-                emit(as_table(report, output))
-        if (exit_when_healthy and ready) or not (watch or exit_when_healthy):
-            return
-        time.sleep(LOOK_SECONDS)
+        if exit_when_healthy and not healthy():
+            return None
+        if output is Output.JSON:
+            return json.dumps(as_document(report), indent=2)
+        shown = as_table(report, output)
+        if output is Output.PLAIN:
+            return shown
+        return f"cluster {report.cluster_id}: {report.state} ({report.data_dir})\n{shown}"
+
+    look_and_watch(look, watch=watch, until=healthy if exit_when_healthy else None)
 
 
 @cluster.command()

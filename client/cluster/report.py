@@ -11,6 +11,9 @@ from .launch import running_nodes
 from .probe import Answer, ask_all
 from .state import ClusterState
 
+ANSWER_SECONDS = 2.0
+"""In which a node that is well answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
@@ -43,13 +46,15 @@ class ClusterReport:
         return "degraded" if any(node.pid is not None for node in self.nodes) else "down"
 
 
-def look_at(folder: ClusterFolder, state: ClusterState) -> ClusterReport:
+def look_at(
+    folder: ClusterFolder, state: ClusterState, answer_seconds: float = ANSWER_SECONDS
+) -> ClusterReport:
     """Ask the processes table and every node that runs."""
     running = running_nodes(folder, state)
     nodes = [node for node in state.nodes if node.node_id in running]
     addresses = [node.http for node in nodes]
-    readiness = ask_all(addresses, "/readyz", timeout_seconds=2.0)
-    overviews = ask_all(addresses, "/api/v1/cluster", timeout_seconds=2.0)
+    readiness = ask_all(addresses, "/readyz", answer_seconds)
+    overviews = ask_all(addresses, "/api/v1/cluster", answer_seconds)
     answers = {
         node.node_id: pair
         for node, pair in zip(nodes, zip(readiness, overviews, strict=True), strict=True)

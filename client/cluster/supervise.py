@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 
 from ..failure import ExitStatus, Failure
 from ..signals import handled
-from ..terminal import say
+from ..terminal import look_and_watch, say
 from .launch import STOP_SECONDS, RunningCluster, last_words
 from .processes import POLL_SECONDS, ending_in_words, is_node, signal_nodes
 from .state import load_state, save_state
@@ -57,25 +57,68 @@ class StopRequests:
         self._changed.set()
 
 
-def supervise(cluster: RunningCluster, stops: StopRequests) -> ExitStatus:
-    """Until a stop is asked for or no node lives. A node that dies is reported, not restarted: a
-    supervisor that hides crashes would hide what people run this for."""
-    # As they were started: one that died since is reported too.
-    watched = {node.node_id: node.pid for node in cluster.state.nodes if node.pid is not None}
-    while watched:
-        if stops.count:
-            return _stop(cluster, watched, stops)
-        stops.wait(LOOK_SECONDS)
-        for node_id, pid in list(watched.items()):
-            if not _lives(cluster, node_id, pid):
-                del watched[node_id]
-                _report_end(cluster, node_id, pid)
-        # Somebody may have started nodes again by hand.
-        watched = watched or cluster.pids()
+def supervise(
+    cluster: RunningCluster,
+    stops: StopRequests,
+    *,
+    look: Callable[[], str | None] = lambda: None,
+    shown: str | None = None,
+    tell: Callable[[str], None] = say,
+) -> ExitStatus:
+    """Until a stop is asked for or no node lives. A node that dies is told of, not restarted: a
+    supervisor that hides crashes would hide what people run this for.
+
+    `look`: what to show again and again in the place of what is `shown`, if anything is.
+    """
+    watched = _Watched(cluster, stops, tell)
+
+    def look_unless_stopped() -> str | None:
+        return None if stops.count else look()
+
+    look_and_watch(
+        look_unless_stopped, watch=True, shown=shown, until=watched.over, wait=watched.wait
+    )
+    if stops.count:
+        return _stop(cluster, watched.pids, stops)
     if _stopped_by_down(cluster):
         say("The cluster was stopped by `logboat cluster down`.")
         return ExitStatus.GOOD
     raise Failure("no node is left running")
+
+
+class _Watched:
+    """The nodes, as they were started: one that died since is told of, too."""
+
+    def __init__(
+        self, cluster: RunningCluster, stops: StopRequests, tell: Callable[[str], None]
+    ) -> None:
+        self._cluster = cluster
+        self._stops = stops
+        self._tell = tell
+        self.pids = {node.node_id: node.pid for node in cluster.state.nodes if node.pid is not None}
+
+    def over(self) -> bool:
+        return bool(self._stops.count) or not self.pids
+
+    def wait(self, seconds: float) -> None:
+        """Less, when there is something new."""
+        for _ in range(max(1, round(seconds / LOOK_SECONDS))):
+            self._stops.wait(LOOK_SECONDS)
+            if self._stops.count or self._note_ends():
+                return
+
+    def _note_ends(self) -> bool:
+        ended = {
+            node_id: pid
+            for node_id, pid in self.pids.items()
+            if not _lives(self._cluster, node_id, pid)
+        }
+        for node_id, pid in ended.items():
+            del self.pids[node_id]
+            _report_end(self._cluster, node_id, pid, self._tell)
+        # Somebody may have started nodes again by hand.
+        self.pids = self.pids or self._cluster.pids()
+        return bool(ended)
 
 
 def _stop(cluster: RunningCluster, watched: dict[int, int], stops: StopRequests) -> ExitStatus:
@@ -107,7 +150,9 @@ def _lives(cluster: RunningCluster, node_id: int, pid: int) -> bool:
     return is_node(pid, cluster.folder.node_config(node_id))
 
 
-def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
+def _report_end(
+    cluster: RunningCluster, node_id: int, pid: int, tell: Callable[[str], None]
+) -> None:
     if _stopped_by_down(cluster):
         return
     child = cluster.children.get(node_id)
@@ -115,9 +160,9 @@ def _report_end(cluster: RunningCluster, node_id: int, pid: int) -> None:
     ending = "ended" if code is None else ending_in_words(code)
     # Who was killed had no time for last words; the log ends with something else.
     words = f": {last_words(cluster.folder, node_id)}" if code is not None and code > 0 else ""
-    say(f"node {node_id} (pid {pid}) {ending}{words}")
+    tell(f"node {node_id} (pid {pid}) {ending}{words}")
     config = shlex.quote(cluster.folder.node_config(node_id))
-    say(f"  start it again: logboat node --config {config}")
+    tell(f"  start it again: logboat node --config {config}")
 
 
 def _forget_pids(cluster: RunningCluster) -> None:

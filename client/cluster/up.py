@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import dataclass
 
 from ..failure import ExitStatus
-from ..terminal import Output, emit, say
+from ..terminal import Output, emit, is_terminal, say
 from .banner import banner
 from .ephemeral import new_ephemeral_folder
 from .first_topics import FirstTopic, topic_documents
 from .folder import DEFAULT_DATA_DIR, ClusterFolder
 from .guardian import Guardian
 from .launch import RunningCluster, bring_up, claim
+from .live_table import LiveTable
 from .remove import remove_cluster
 from .report import as_document, look_at
 from .supervise import StopRequests, supervise
@@ -77,13 +79,23 @@ def _up_in(folder: ClusterFolder, options: UpOptions, stops: StopRequests) -> Ex
                 with_faults=options.with_faults,
                 topics=options.topics,
             )
-        _announce(cluster, options)
-        return ExitStatus.GOOD if options.detach else supervise(cluster, stops)
+        return _serve(cluster, options, stops)
 
 
-def _announce(cluster: RunningCluster, options: UpOptions) -> None:
+def _somebody_watches(options: UpOptions) -> bool:
+    """Who keeps what is said in a file wants each word of it once."""
+    errors_are_seen = sys.stderr is not None and sys.stderr.isatty()
+    return options.output is Output.TABLE and is_terminal() and errors_are_seen
+
+
+def _serve(cluster: RunningCluster, options: UpOptions, stops: StopRequests) -> ExitStatus:
     report = look_at(cluster.folder, cluster.state)
     topics = topic_documents(cluster.state, options.topics)
+    if not options.detach and _somebody_watches(options):
+        live = LiveTable(cluster, topics)
+        text = live.text(cluster.state, report)
+        emit(text)
+        return supervise(cluster, stops, look=live.look, shown=text, tell=live.note)
     if options.output is Output.JSON:
         emit(json.dumps({**as_document(report), "topics": topics}, indent=2))
     else:
@@ -91,5 +103,6 @@ def _announce(cluster: RunningCluster, options: UpOptions) -> None:
     if options.detach:
         folder = shlex.quote(cluster.folder.path)
         say(f"\nIt goes on running; stop it: logboat cluster down --data-dir {folder}")
-    else:
-        say("\nCtrl-C stops the cluster.")
+        return ExitStatus.GOOD
+    say("\nCtrl-C stops the cluster.")
+    return supervise(cluster, stops)

@@ -53,6 +53,10 @@ class Terminal:
     def screen(self, window: str) -> str:
         return self._tmux("capture-pane", "-p", "-J", "-S", "-200", "-t", f"s:{window}")
 
+    def visible(self, window: str) -> str:
+        """Without what has scrolled away."""
+        return self._tmux("capture-pane", "-p", "-J", "-t", f"s:{window}")
+
     def await_screen(self, window: str, shows: Callable[[str], bool]) -> str:
         end = time.monotonic() + SECONDS
         while not shows(screen := self.screen(window)):
@@ -69,6 +73,13 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     opened = Terminal(tmp_path)
     yield opened
     opened.close()
+
+
+def table_of(screen: str) -> list[str]:
+    """The lines of the nodes; none while it is being painted."""
+    lines = screen.splitlines()
+    header = next((n for n, line in enumerate(lines) if line.startswith("NODE  PID")), None)
+    return [] if header is None else lines[header + 1 : header + 4]
 
 
 def test_a_cluster_is_started_used_watched_and_stopped_by_hand(terminal: Terminal) -> None:
@@ -107,6 +118,24 @@ def test_a_cluster_is_started_used_watched_and_stopped_by_hand(terminal: Termina
     shown = terminal.await_screen("lag", lambda screen: "ended 130" in screen)
     assert "Traceback" not in shown
 
+    terminal.type("work", f"{logboat} cluster node kill 3 --data-dir d; echo killed $?")
+    terminal.await_screen("cluster", lambda screen: "was killed by SIGKILL" in screen)
+
+    def one_is_dead(_: str) -> bool:
+        shown = terminal.visible("cluster")
+        assert shown.count("NODE  PID") <= 1, "not painted in the same place"
+        rows = [line.split() for line in table_of(shown)]
+        return [row[2] for row in rows if len(row) > 2] == ["ready", "ready", "dead"]
+
+    terminal.await_screen("cluster", one_is_dead)
+    terminal.type("work", f"{logboat} cluster node start 3 --data-dir d; echo started $?")
+    terminal.await_screen("work", lambda screen: "started 0" in screen)
+
+    def all_are_ready(_: str) -> bool:
+        rows = [line.split() for line in table_of(terminal.visible("cluster"))]
+        return [row[2] for row in rows if len(row) > 2] == ["ready"] * 3
+
+    terminal.await_screen("cluster", all_are_ready)
     terminal.press("cluster", "C-c")
     shown = terminal.await_screen("cluster", lambda screen: "ended 0" in screen)
     assert "All nodes have stopped." in shown

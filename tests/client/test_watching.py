@@ -47,7 +47,7 @@ def test_watching_looks_again_until_ctrl_c(
 def test_a_screen_is_cleared_when_the_next_answer_is_there(
     capsys: pytest.CaptureFixture[str], pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "_is_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
     seen_while_looking: list[str] = []
     found = answers()
 
@@ -59,3 +59,29 @@ def test_a_screen_is_cleared_when_the_next_answer_is_there(
         terminal.look_and_watch(look, watch=True)
     clear = "\x1b[H\x1b[2J"
     assert seen_while_looking == ["", f"{clear}one\n", clear]
+
+
+def test_what_has_not_changed_is_not_painted_again(
+    capsys: pytest.CaptureFixture[str], pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    found = iter(("one", "one", "two"))
+    with pytest.raises(KeyboardInterrupt):
+        terminal.look_and_watch(found.__next__, watch=True, shown="one")
+    assert capsys.readouterr().out == "\x1b[H\x1b[2Jtwo\n"
+
+
+def test_who_waits_for_something_sees_it_once(capsys: pytest.CaptureFixture[str]) -> None:
+    looks = iter((None, None, "ready"))
+    seen: list[str | None] = []
+    waits: list[float] = []
+
+    def look() -> str | None:
+        seen.append(next(looks))
+        return seen[-1]
+
+    terminal.look_and_watch(
+        look, watch=False, until=lambda: seen[-1] is not None, wait=waits.append
+    )
+    assert capsys.readouterr().out == "ready\n"
+    assert waits == [terminal.LOOK_SECONDS] * 2
