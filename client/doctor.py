@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import typer
 
+from .cluster.places import DataDir, Ephemeral, folder_of
 from .failure import ExitStatus, Failure
 from .node_api import DEFAULT_URL, NodeApi, Url
 from .terminal import As, Output, emit, table
@@ -20,6 +22,9 @@ SECONDS = 5.0
 
 MOST_SKEW_SECONDS = 2.0
 
+LEAST_ROOM_BYTES = 512 << 20
+"""Of a disk that is not as good as full: compaction and the quorum's snapshots write copies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -28,12 +33,17 @@ class Finding:
     said: str
 
 
-def doctor(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
+def doctor(
+    data_dir: DataDir = None,
+    ephemeral: Ephemeral = False,
+    output: As = Output.TABLE,
+    url: Url = DEFAULT_URL,
+) -> None:
     """Look for what is wrong with a cluster, from here.
 
     Are its nodes up, where do they say they are, does the node answer there, do the clocks agree?
-    Status 1 when something is wrong."""
-    findings = list(examine(NodeApi(url)))
+    If its folder is here: is there room for its data? Status 1 when something is wrong."""
+    findings = list(examine(NodeApi(url), data_dir, ephemeral))
     if output is Output.JSON:
         emit(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -46,7 +56,10 @@ def doctor(output: As = Output.TABLE, url: Url = DEFAULT_URL) -> None:
         raise typer.Exit(int(ExitStatus.FAILED))
 
 
-def examine(api: NodeApi) -> Iterator[Finding]:
+def examine(
+    api: NodeApi, data_dir: str | None = None, ephemeral: bool = False
+) -> Iterator[Finding]:
+    """Raises Failure when the folder was named and holds no cluster."""
     try:
         overview = api.call("GET", "/api/v1/cluster")
     except Failure as failure:
@@ -57,6 +70,11 @@ def examine(api: NodeApi) -> Iterator[Finding]:
     yield Finding("the cluster is healthy", overview["is_healthy"], reasons or "yes")
     for node in overview["nodes"]:
         yield from _of_node(node)
+    folder = folder_of(overview["cluster_id"], data_dir, ephemeral)
+    if folder is not None:
+        yield from room_of_folders(
+            {node["id"]: folder.node_data(node["id"]) for node in overview["nodes"]}
+        )
 
 
 def _of_node(node: dict[str, Any]) -> Iterator[Finding]:
@@ -115,3 +133,30 @@ def _clock(what: str, address: str) -> Finding:
     # The header has whole seconds, rounded down.
     skew = abs(parsedate_to_datetime(date).timestamp() + 0.5 - here)
     return Finding(what, skew <= MOST_SKEW_SECONDS, f"{address}, {skew:.0f} s away")
+
+
+def room_of_folders(folders: Mapping[int, str]) -> Iterator[Finding]:
+    """By node id; one finding for each file system."""
+    shared: dict[int, list[int]] = {}
+    for node_id, path in folders.items():
+        try:
+            shared.setdefault(os.stat(path).st_dev, []).append(node_id)
+        except OSError as error:
+            what = f"node {node_id} has room for data"
+            yield Finding(what, False, f"{path}: {error.strerror}")
+    for node_ids in shared.values():
+        noun, verb = ("node", "has") if len(node_ids) == 1 else ("nodes", "have")
+        what = f"{noun} {', '.join(map(str, node_ids))} {verb} room for data"
+        yield _room(what, folders[node_ids[0]])
+
+
+def _room(what: str, path: str) -> Finding:
+    try:
+        found = os.statvfs(path)
+    except OSError as error:
+        return Finding(what, False, f"{path}: {error.strerror}")
+    free, size = (blocks * found.f_frsize for blocks in (found.f_bavail, found.f_blocks))
+    # Some file systems count no files.
+    names = found.f_files == 0 or found.f_favail > 0
+    said = f"{free / 1e9:.1f} of {size / 1e9:.1f} GB are free" if names else "no more files fit"
+    return Finding(what, free >= LEAST_ROOM_BYTES and names, f"{said} at {path}")

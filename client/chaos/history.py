@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..cluster.folder import ClusterFolder
-from ..cluster.places import existing_folder
-from ..cluster.state import load_state
-from ..failure import Failure
+from ..cluster.places import folder_of
 from ..node_api import NodeApi, nodes_of_cluster
 from .nodes import histories
 from .record import Entry, of_node, recorded
@@ -17,24 +14,11 @@ def all_entries(api: NodeApi, data_dir: str | None, ephemeral: bool) -> list[Ent
     """In the order in which they began. Raises Failure."""
     told = histories(nodes_of_cluster(api))
     entries = [of_node(node_id, dict(one)) for node_id, faults in told.items() for one in faults]
-    folder = _folder_of(api, data_dir, ephemeral)
+    cluster_id = api.call("GET", "/api/v1/cluster")["cluster_id"]
+    folder = folder_of(cluster_id, data_dir, ephemeral)
     if folder is not None:
         entries += recorded(folder)
     return sorted(entries, key=lambda one: (one.at_ms, one.node))
-
-
-def _folder_of(api: NodeApi, data_dir: str | None, ephemeral: bool) -> ClusterFolder | None:
-    """None when the cluster's folder is not here; that of another cluster tells nothing."""
-    try:
-        folder = existing_folder(data_dir, ephemeral)
-        state = load_state(folder)
-    except Failure:
-        if data_dir is not None or ephemeral:
-            raise
-        return None
-    if state.cluster_id == api.call("GET", "/api/v1/cluster")["cluster_id"]:
-        return folder
-    return None
 
 
 def as_row(entry: Entry) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..failure import Failure
 from .folder import DEFAULT_DATA_DIR, ClusterFolder
 
 DataDir = Annotated[
@@ -24,6 +25,21 @@ def existing_folder(data_dir: str | None, ephemeral: bool) -> ClusterFolder:
 
     refuse_both(data_dir, ephemeral)
     return the_ephemeral_folder() if ephemeral else ClusterFolder.at(data_dir or DEFAULT_DATA_DIR)
+
+
+def folder_of(cluster_id: str, data_dir: str | None, ephemeral: bool) -> ClusterFolder | None:
+    """That of the cluster which goes by this id. None when it is not here; that of another cluster
+    tells nothing. Raises Failure when the folder was named and holds no cluster."""
+    from .state import load_state
+
+    try:
+        folder = existing_folder(data_dir, ephemeral)
+        state = load_state(folder)
+    except Failure:
+        if data_dir is not None or ephemeral:
+            raise
+        return None
+    return folder if state.cluster_id == cluster_id else None
 
 
 def refuse_both(data_dir: str | None, ephemeral: bool) -> None:

@@ -40,8 +40,9 @@ class Run:
         }
 
     def __call__(
-        self, *arguments: str, stdin: str = "", status: int = 0, **environment: str
+        self, *arguments: str, stdin: str = "", status: int | None = 0, **environment: str
     ) -> subprocess.CompletedProcess[str]:
+        """`status`: None where either end is right."""
         done = subprocess.run(
             [*LOGBOAT, *arguments],
             input=stdin,
@@ -51,12 +52,15 @@ class Run:
             check=False,
             env={**self.environment, **environment},
         )
-        assert done.returncode == status, done.stderr
+        assert status is None or done.returncode == status, done.stderr
         return done
 
-    def of_folder(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def of_folder(
+        self, *arguments: str, status: int | None = 0
+    ) -> subprocess.CompletedProcess[str]:
         assert self.cluster.folder is not None
-        return self(*arguments, "--data-dir", str(self.cluster.folder.path))
+        where = ["--data-dir", str(self.cluster.folder.path)]
+        return self(*arguments, *where, status=status)
 
 
 def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
@@ -285,9 +289,12 @@ def test_a_profile_names_a_cluster(run: Run) -> None:
 
 
 def test_what_a_cluster_needs_is_looked_at(run: Run) -> None:
-    findings = json.loads(run("doctor", "-o", "json").stdout)
-    assert all(finding["good"] for finding in findings)
+    findings = json.loads(run.of_folder("doctor", "-o", "json", status=None).stdout)
     what = [finding["what"] for finding in findings]
+    room = "nodes 1, 2, 3 have room for data"
+    assert room in what
+    # How full this machine's disk is, is its own affair.
+    assert all(finding["good"] for finding in findings if finding["what"] != room)
     for node in (1, 2, 3):
         assert f"node {node} answers as Kafka does at its advertised address" in what
         assert f"node {node} tells the time of here at its advertised HTTP address" in what

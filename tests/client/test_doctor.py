@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +78,38 @@ def test_a_clock_that_is_wrong_is_told() -> None:
     assert not found.good
     assert found.said.startswith(f"{address}, ")
     assert "does not answer" in doctor._clock("the time", NOBODY).said
+
+
+def statvfs(free_bytes: int, free_files: int = 5, files: int = 10) -> os.statvfs_result:
+    blocks = free_bytes // 4096
+    return os.statvfs_result((4096, 4096, 4 * blocks, blocks, blocks, files, 5, free_files, 0, 255))
+
+
+def test_a_file_system_is_looked_at_once_for_all_nodes_on_it(tmp_path: Path) -> None:
+    folders = {node_id: str(tmp_path) for node_id in (1, 2, 3)}
+    (found,) = doctor.room_of_folders(folders)
+    assert found.what == "nodes 1, 2, 3 have room for data"
+    assert str(tmp_path) in found.said
+
+
+@pytest.mark.parametrize(
+    ("found", "good"),
+    [
+        (statvfs(600 << 20), True),
+        (statvfs(100 << 20), False),
+        (statvfs(600 << 20, free_files=0), False),
+        (statvfs(600 << 20, free_files=0, files=0), True),
+    ],
+)
+def test_a_disk_that_is_as_good_as_full_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: os.statvfs_result, good: bool
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda path: found)
+    (room,) = doctor.room_of_folders({1: str(tmp_path)})
+    assert (room.what, room.good) == ("node 1 has room for data", good)
+
+
+def test_a_folder_that_is_not_there_is_wrong(tmp_path: Path) -> None:
+    missing, there = doctor.room_of_folders({1: str(tmp_path / "gone"), 2: str(tmp_path)})
+    assert (missing.good, missing.what) == (False, "node 1 has room for data")
+    assert there.what == "node 2 has room for data"
