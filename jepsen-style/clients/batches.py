@@ -19,6 +19,18 @@ CRC_COVERS_FROM = 21
 MAGIC = 2
 NO_PRODUCER = -1
 
+VALUE_ENDS = b" "
+
+
+def name_of(value: bytes) -> str:
+    """What the history calls a record with this value; the rest is padding."""
+    return value.partition(VALUE_ENDS)[0].decode()
+
+
+def padded(name: str, size: int) -> bytes:
+    """A value that the history calls so."""
+    return name.encode() + VALUE_ENDS + b"." * (size - len(name))
+
 
 class Batch(NamedTuple):
     """A batch as it stands in a log."""
@@ -31,6 +43,7 @@ class Batch(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
+    max_timestamp_ms: int
     position: int
     end: int
     """Bytes [position, end) of what was scanned."""
@@ -40,16 +53,48 @@ class Batch(NamedTuple):
         """What this batch is, whoever holds it."""
         return self.leader_epoch, self.crc, self.last_offset
 
+    @property
+    def size(self) -> int:
+        return self.end - self.position
+
+
+class Keyed(NamedTuple):
+    """A record with a key: of one that is in a topic which is compacted."""
+
+    key: str
+    name: str
+    """What the history calls it; a tombstone bears it in a header."""
+    value: bytes | None
+    """None: a tombstone."""
+
+
+NAME_HEADER = b"name"
+
+Shown = str | list[str | None]
+"""What a history shows of a record: its name; of one with a key [key, name], and behind those null
+when it is a tombstone."""
+
+
+def shown(record: bytes | Keyed) -> Shown:
+    if isinstance(record, bytes):
+        return name_of(record)
+    more = [None] if record.value is None else []
+    return [record.key, record.name, *more]
+
+
+def name_in(shown: Shown) -> str:
+    return shown if isinstance(shown, str) else str(shown[1])
+
 
 def encode_batch(
-    values: Sequence[bytes],
+    values: Sequence[bytes | Keyed],
     *,
     timestamp_ms: int,
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """Records with these values, without keys."""
+    """Records with these values; without keys, unless they are `Keyed`."""
     records = b"".join(_record(number, value) for number, value in enumerate(values))
     body = _HEADER.pack(
         *(0, 0, -1, MAGIC, 0, 0, len(values) - 1, timestamp_ms, timestamp_ms),
@@ -61,10 +106,20 @@ def encode_batch(
     return bytes(batch)
 
 
-def _record(number: int, value: bytes) -> bytes:
-    # Attributes, timestamp delta, offset delta, no key, the value, no headers.
-    inner = b"\0\0" + _varint(number) + _varint(-1) + _varint(len(value)) + value + b"\0"
+def _record(number: int, record: bytes | Keyed) -> bytes:
+    key, value = (
+        (record.key.encode(), record.value) if isinstance(record, Keyed) else (None, record)
+    )
+    headers = b"\0"
+    if isinstance(record, Keyed) and value is None:
+        headers = b"\2" + _blob(NAME_HEADER) + _blob(record.name.encode())
+    # Attributes, timestamp delta, offset delta.
+    inner = b"\0\0" + _varint(number) + _blob(key) + _blob(value) + headers
     return _varint(len(inner)) + inner
+
+
+def _blob(data: bytes | None) -> bytes:
+    return _varint(-1) if data is None else _varint(len(data)) + data
 
 
 def scan(data: bytes | bytearray, position: int = 0) -> Iterator[Batch]:
@@ -84,6 +139,7 @@ def scan(data: bytes | bytearray, position: int = 0) -> Iterator[Batch]:
             producer_id=fields[9],
             producer_epoch=fields[10],
             base_sequence=fields[11],
+            max_timestamp_ms=fields[8],
             position=position,
             end=end,
         )
@@ -95,7 +151,34 @@ def values_of(data: bytes) -> list[tuple[int, bytes]]:
 
     Raises Malformed for a batch whose checksum is wrong: a consumer must never be served one.
     """
-    found: list[tuple[int, bytes]] = []
+    return [(offset, value or b"") for offset, _, value, _ in _records_of(data)]
+
+
+def keyed_of(data: bytes) -> list[tuple[int, Keyed]]:
+    """(offset, record) of the same, where every record has a key. Raises Malformed."""
+    found = []
+    for offset, key, value, name in _records_of(data):
+        if key is None:
+            raise Malformed(f"the record at offset {offset} has no key")
+        shown = name.decode() if value is None else name_of(value)
+        found.append((offset, Keyed(key.decode(), shown, value)))
+    return found
+
+
+class Lineage(NamedTuple):
+    """Up to where a log was read, and in which leader epoch its last batch there was written."""
+
+    offset: int
+    leader_epoch: int
+
+
+def end_of(data: bytes) -> Lineage | None:
+    """Behind the last whole batch; it may have had records that are no more."""
+    return max((Lineage(b.last_offset + 1, b.leader_epoch) for b in scan(data)), default=None)
+
+
+def _records_of(data: bytes) -> Iterator[tuple[int, bytes | None, bytes | None, bytes]]:
+    """(offset, key, value, name in a header)."""
     end = 0
     for batch in scan(data):
         end = batch.end
@@ -105,25 +188,35 @@ def values_of(data: bytes) -> list[tuple[int, bytes]]:
         count = _HEADER.unpack_from(data, batch.position)[12]
         position = batch.position + _HEADER.size
         for _ in range(count):
-            offset_delta, value, position = _read_record(data, position)
-            found.append((batch.base_offset + offset_delta, value))
+            offset_delta, key, value, name, position = _read_record(data, position)
+            yield batch.base_offset + offset_delta, key, value, name
     left = data[end:]
     if len(left) >= _HEADER.size:
         length = int(_HEADER.unpack_from(left)[1])
         if LENGTH_ENDS_AT + length <= len(left):
             raise Malformed(f"the batch behind byte {end} is damaged")
-    return found
 
 
-def _read_record(data: bytes, position: int) -> tuple[int, bytes, int]:
+def _read_record(data: bytes, position: int) -> tuple[int, bytes | None, bytes | None, bytes, int]:
     length, position = _read_varint(data, position)
     end = position + length
     _, position = _read_varint(data, position + 1)
     offset_delta, position = _read_varint(data, position)
-    key_length, position = _read_varint(data, position)
-    position += max(0, key_length)
-    value_length, position = _read_varint(data, position)
-    return offset_delta, data[position : position + max(0, value_length)], end
+    key, position = _read_blob(data, position)
+    value, position = _read_blob(data, position)
+    headers, position = _read_varint(data, position)
+    name = b""
+    for _ in range(headers):
+        header, position = _read_blob(data, position)
+        content, position = _read_blob(data, position)
+        if header == NAME_HEADER:
+            name = content or b""
+    return offset_delta, key, value, name, end
+
+
+def _read_blob(data: bytes, position: int) -> tuple[bytes | None, int]:
+    size, position = _read_varint(data, position)
+    return (None, position) if size < 0 else (data[position : position + size], position + size)
 
 
 def _varint(value: int) -> bytes:

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from ..history import History, Outcome, outcome_of_error
+from .batches import Shown, name_in
 from .requests import TopicPartition
 
 OBSERVER = "observer"
@@ -66,12 +67,12 @@ class Journal:
         effect behind whatever that client does next."""
         return next(self._processes)
 
-    def sending(self, process: int, partition: TopicPartition, values: Sequence[str]) -> None:
+    def sending(self, process: int, partition: TopicPartition, values: Sequence[Shown]) -> None:
         sends = [["send", partition.key, value] for value in values]
         self.history.invoke(process, "send", sends, self._now_ns())
 
     def sent(
-        self, process: int, partition: TopicPartition, values: Sequence[str], base_offset: int
+        self, process: int, partition: TopicPartition, values: Sequence[Shown], base_offset: int
     ) -> None:
         sends = [
             ["send", partition.key, [base_offset + number, value]]
@@ -82,13 +83,13 @@ class Journal:
         before = self.acknowledged_in.get(partition.key, 0)
         self.acknowledged_in[partition.key] = before + len(values)
         for number, value in enumerate(values):
-            self.witness.acknowledged(partition, base_offset + number, value.encode())
+            self.witness.acknowledged(partition, base_offset + number, name_in(value).encode())
 
     def not_sent(
         self,
         process: int,
         partition: TopicPartition,
-        values: Sequence[str],
+        values: Sequence[Shown],
         error: str,
         *,
         earlier_unknown: bool,
@@ -108,11 +109,11 @@ class Journal:
         self.history.invoke(process, "poll", [["poll"]], self._now_ns())
 
     def polled(
-        self, process: int, found: Mapping[TopicPartition, Sequence[tuple[int, bytes, str]]]
+        self, process: int, found: Mapping[TopicPartition, Sequence[tuple[int, bytes, Shown]]]
     ) -> None:
-        """(offset, whole value, its name in the history) of each record, in order."""
+        """(offset, whole value, what the history shows of it) of each record, in order."""
         polls = {
-            partition.key: [[offset, name] for offset, _, name in records]
+            partition.key: [[offset, value] for offset, _, value in records]
             for partition, records in found.items()
             if records
         }
@@ -133,16 +134,29 @@ class Journal:
         self.observe(OBSERVER, "delete-records", {"key": partition.key, "before": before})
         self.witness.deleting(partition, before)
 
+    def outlived(self, key: str, before: int) -> None:
+        """Retention has let a replica begin there: records below may be gone from now on."""
+        self.observe(OBSERVER, "retention", {"key": key, "before": before})
+
     def promised(
-        self, topic: str, *, synced: bool, replication_factor: int, min_insync_replicas: int
+        self,
+        topic: str,
+        *,
+        synced: bool,
+        replication_factor: int,
+        min_insync_replicas: int,
+        compacted: bool = False,
     ) -> None:
-        """By which promise the topic's records are to be judged (RULES C1, D1)."""
+        """By which promise the topic's records are to be judged (RULES C1, D1). `compacted`: values
+        are [record key, ...], and of each key the last one stays."""
         value = {
             "topic": topic,
             "mode": "synced" if synced else "page-cache",
             "replication_factor": replication_factor,
             "min_insync_replicas": min_insync_replicas,
         }
+        if compacted:
+            value["compacted"] = True
         self.observe(OBSERVER, "durability", value)
 
     def observe(self, process: str, function: str, value: Any) -> None:

@@ -16,12 +16,12 @@ from random import Random
 
 from ..history import Outcome
 from . import requests
-from .batches import encode_batch
+from .batches import encode_batch, padded
 from .cluster import ASK_S, ClusterClient, NoAnswer, NotAsked
 from .journal import Journal
 from .pipeline import Pipeline
 from .primitives import Malformed, Reader
-from .producer import ACKS_ALL, GIVE_UP_S, padded
+from .producer import ACKS_ALL, GIVE_UP_S
 from .requests import Api, TopicPartition, error_name
 from .sequences import Resend, Sending, Verdict, Window
 

@@ -9,7 +9,7 @@ from random import Random
 
 from ..history import Outcome
 from . import requests
-from .batches import encode_batch
+from .batches import Keyed, Shown, encode_batch, padded, shown
 from .cluster import ASK_S, RETRY_S, ClusterClient, NoAnswer, NotAsked
 from .journal import Journal
 from .requests import Api, TopicPartition, error_name
@@ -20,18 +20,6 @@ GIVE_UP_S = 12.0
 """An idempotent producer sends a batch again for this long; then its outcome stays unknown."""
 
 NOT_ASKED = "not asked"
-
-VALUE_ENDS = b" "
-
-
-def name_of(value: bytes) -> str:
-    """What the history calls a record with this value; the rest is padding."""
-    return value.partition(VALUE_ENDS)[0].decode()
-
-
-def padded(name: str, size: int) -> bytes:
-    """A value that the history calls so."""
-    return name.encode() + VALUE_ENDS + b"." * (size - len(name))
 
 
 class Producer:
@@ -50,8 +38,11 @@ class Producer:
         interval_s: float,
         wall_ms: Callable[[], int],
         dice: Random,
+        keys: int = 0,
+        tombstones: float = 0.0,
     ) -> None:
-        """`wall_ms`: the time of day, for the records' timestamps."""
+        """`wall_ms`: the time of day, for the records' timestamps. `keys`: so many different ones
+        have the records, and some of them are tombstones; 0: none has a key."""
         self._name = name
         self._client = client
         self._journal = journal
@@ -62,6 +53,8 @@ class Producer:
         self._interval_s = interval_s
         self._wall_ms = wall_ms
         self._dice = dice
+        self._keys = keys
+        self._tombstones = tombstones
         self._process = journal.process()
         self._number = 0
         self._producer: tuple[int, int] | None = None
@@ -86,15 +79,17 @@ class Producer:
     async def _send(self, partition: TopicPartition) -> None:
         names = [f"{self._name}:{self._number + n}" for n in range(self._batch_records)]
         self._number += self._batch_records
-        batch = self._batch(partition, names)
-        self._journal.sending(self._process, partition, names)
+        records = [self._record(name) for name in names]
+        values = [shown(record) for record in records]
+        batch = self._batch(partition, records)
+        self._journal.sending(self._process, partition, values)
         deadline = asyncio.get_running_loop().time() + GIVE_UP_S
         earlier_unknown = False
         while True:
             error, base_offset = await self._try(partition, batch)
             if error == "NONE":
-                self._journal.sent(self._process, partition, names, base_offset)
-                self._sequences[partition] = self._sequences.get(partition, 0) + len(names)
+                self._journal.sent(self._process, partition, values, base_offset)
+                self._sequences[partition] = self._sequences.get(partition, 0) + len(values)
                 return
             again = (
                 self._idempotent
@@ -102,7 +97,7 @@ class Producer:
                 and asyncio.get_running_loop().time() < deadline
             )
             if not again:
-                self._give_up(partition, names, error, earlier_unknown=earlier_unknown)
+                self._give_up(partition, values, error, earlier_unknown=earlier_unknown)
                 await self._client.look_again(partition)
                 return
             nothing_happened = error == "NOT_ENOUGH_REPLICAS" or error.startswith(NOT_ASKED)
@@ -110,13 +105,18 @@ class Producer:
             await self._client.look_again(partition)
 
     def _give_up(
-        self, partition: TopicPartition, names: list[str], error: str, *, earlier_unknown: bool
+        self,
+        partition: TopicPartition,
+        values: Sequence[Shown],
+        error: str,
+        *,
+        earlier_unknown: bool,
     ) -> None:
         named = error if error.isupper() else "CONNECTION_LOST_AFTER_SEND"
         if error.startswith(NOT_ASKED):
             named = "CONNECTION_REFUSED_BEFORE_SEND"
         outcome = self._journal.not_sent(
-            self._process, partition, names, named, earlier_unknown=earlier_unknown
+            self._process, partition, values, named, earlier_unknown=earlier_unknown
         )
         if outcome is Outcome.INFO:
             # Its sequences are used up or not: only a new producer can tell them apart.
@@ -124,13 +124,19 @@ class Producer:
             self._producer = None
             self._sequences.clear()
 
-    def _batch(self, partition: TopicPartition, names: Sequence[str]) -> bytes:
-        values = [padded(name, self._record_bytes) for name in names]
+    def _record(self, name: str) -> bytes | Keyed:
+        value = padded(name, self._record_bytes)
+        if not self._keys:
+            return value
+        gone = self._dice.random() < self._tombstones
+        return Keyed(f"k{self._dice.randrange(self._keys)}", name, None if gone else value)
+
+    def _batch(self, partition: TopicPartition, records: Sequence[bytes | Keyed]) -> bytes:
         if self._producer is None:
-            return encode_batch(values, timestamp_ms=self._wall_ms())
+            return encode_batch(records, timestamp_ms=self._wall_ms())
         producer_id, producer_epoch = self._producer
         return encode_batch(
-            values,
+            records,
             timestamp_ms=self._wall_ms(),
             producer_id=producer_id,
             producer_epoch=producer_epoch,

@@ -14,7 +14,7 @@ from .batches import scan, values_of
 from .cluster import RETRY_S, ClusterClient, NoAnswer, NotAsked
 from .journal import Witness
 from .primitives import Malformed
-from .requests import Api, FetchPosition, TopicPartition
+from .requests import Api, FetchPosition, TopicPartition, error_name
 
 MAX_BYTES = 1 << 20
 ANY_EPOCH = -1
@@ -38,6 +38,10 @@ async def read_replicas(
             continue
         progress = False
         for partition, fetched in requests.fetch_response(answer).items():
+            if error_name(fetched.error) == "OFFSET_OUT_OF_RANGE":
+                # Retention goes on meanwhile.
+                start = witness.may_begin_at(partition)
+                positions[partition] = max(positions[partition], start)
             try:
                 values_of(fetched.records)
             except Malformed as error:

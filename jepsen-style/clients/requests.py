@@ -27,6 +27,7 @@ class Api(IntEnum):
     DELETE_TOPICS = 20
     DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
     CONSUMER_GROUP_HEARTBEAT = 68
@@ -48,6 +49,7 @@ VERSIONS: Mapping[Api, int] = {
     Api.DELETE_TOPICS: 3,
     Api.DELETE_RECORDS: 1,
     Api.INIT_PRODUCER_ID: 1,
+    Api.OFFSET_FOR_LEADER_EPOCH: 3,
     Api.ELECT_LEADERS: 1,
     Api.INCREMENTAL_ALTER_CONFIGS: 0,
     Api.CONSUMER_GROUP_HEARTBEAT: 1,
@@ -329,6 +331,40 @@ def list_offsets_response(reader: Reader) -> tuple[int, int]:
 
     (((error, offset),),) = reader.array(lambda r: (r.string(), r.array(answer))[1])
     return error, offset
+
+
+class EpochEnd(NamedTuple):
+    """Of the largest leader epoch of a log that is no larger than the one asked for."""
+
+    error: int
+    leader_epoch: int
+    end_offset: int
+    """Where it ends there; -1, as the epoch: the log begins later."""
+
+
+def epoch_end_request(
+    partition: TopicPartition, *, current_leader_epoch: int, leader_epoch: int
+) -> Writer:
+    def one(writer: Writer, _: None) -> None:
+        writer.int32(partition.partition).int32(current_leader_epoch).int32(leader_epoch)
+
+    def topic(writer: Writer, _: None) -> None:
+        writer.string(partition.topic).array([None], one)
+
+    return Writer().int32(-1).array([None], topic)
+
+
+def epoch_end_response(reader: Reader) -> EpochEnd:
+    """Of the one partition."""
+    reader.int32()
+
+    def answer(reader: Reader) -> EpochEnd:
+        error = reader.int16()
+        reader.int32()
+        return EpochEnd(error, reader.int32(), reader.int64())
+
+    ((end,),) = reader.array(lambda r: (r.string(), r.array(answer))[1])
+    return end
 
 
 def delete_records_request(partition: TopicPartition, before: int, *, timeout_ms: int) -> Writer:

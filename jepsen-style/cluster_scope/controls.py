@@ -23,6 +23,7 @@ from ...seam import Fatal
 from ...wire import ErrorCode
 from .group_controls import GROUP_BUGS
 from .late_controls import LATE_BUGS
+from .lifetime_controls import LIFETIME_BUGS
 from .producer_controls import PRODUCER_BUGS
 from .replacing import replaced
 from .replication_controls import REPLICATION_BUGS
@@ -176,6 +177,7 @@ BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "failed-sync-retried": _failed_sync_retried,
     **REPLICATION_BUGS,
     **LATE_BUGS,
+    **LIFETIME_BUGS,
     **PRODUCER_BUGS,
     **GROUP_BUGS,
 }

@@ -8,13 +8,15 @@ does not: a misdirected write may leave a whole one where another belongs.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from ..clients.batches import Batch, scan
 from ..simulation.cluster import DATA
 from ..simulation.drive import DirectoryNode, DiskChange, Drive, FileNode
 
-_SEGMENT = re.compile(rf"{DATA}/([^/]+-\d+)/(\d{{20}})\.log")
+_SEGMENT = re.compile(rf"{DATA}/([^/]+-\d+)/(\d{{20}})\.log(?:\.swap)?")
+"""What takes the place of a segment is of the log as soon as it is to be swapped."""
 INTERNAL = "__"
 _FOLDER = re.compile(rf"{DATA}(?:/[^/]+-\d+)?")
 
@@ -48,8 +50,12 @@ class OnBatch(Protocol):
 class NodeDisk:
     """The partitions' segments on one drive."""
 
-    def __init__(self, node_id: int, drive: Drive, on_batch: OnBatch) -> None:
+    def __init__(
+        self, node_id: int, drive: Drive, on_batch: OnBatch, *, compacted: Collection[str] = ()
+    ) -> None:
+        """`compacted`: topics in whose logs there may be gaps."""
         self.node_id = node_id
+        self._compacted = compacted
         self._on_batch = on_batch
         self._held: dict[Key, dict[int, Held]] = {}
         """By base offset."""
@@ -70,9 +76,11 @@ class NodeDisk:
         return held is not None and held.batch.name == name
 
     def end(self, key: Key) -> int:
-        """The next offset after the last batch."""
+        """The next offset after the last batch, or where an empty log begins."""
         held = self._held.get(key)
-        return held[max(held)].batch.last_offset + 1 if held else 0
+        if held:
+            return held[max(held)].batch.last_offset + 1
+        return max((_base_of(path) for path in self._segments(key)), default=0)
 
     def hides_bytes(self, key: Key) -> bool:
         """Whether anything stands behind the last whole batch of a segment."""
@@ -143,7 +151,7 @@ class NodeDisk:
         bases = self._files.setdefault(path, [])
         end = self._end_of(path)
         # Cleaning leaves gaps, which only these topics have here.
-        may_have_gaps = key.startswith(INTERNAL)
+        may_have_gaps = key.startswith(INTERNAL) or key.rpartition("-")[0] in self._compacted
         for batch in scan(node.cached, end.position):
             if batch.base_offset != end.offset and not (
                 may_have_gaps and batch.base_offset > end.offset
@@ -158,7 +166,7 @@ class NodeDisk:
 
     def _end_of(self, path: str) -> End:
         """Of a segment; before anything of it was read, its beginning, as its name says."""
-        return self._ends.get(path) or End(0, int(path.rpartition("/")[2].partition(".")[0]))
+        return self._ends.get(path) or End(0, _base_of(path))
 
     def _tell_vanished(self, key: Key, before: dict[int, Held]) -> None:
         for base, held in before.items():
@@ -170,3 +178,8 @@ class NodeDisk:
         names = sorted(folder.entries) if isinstance(folder, DirectoryNode) else []
         paths = [f"{DATA}/{key}/{name}" for name in names]
         return [path for path in paths if _SEGMENT.fullmatch(path)]
+
+
+def _base_of(path: str) -> int:
+    """The offset at which a segment begins."""
+    return int(path.rpartition("/")[2].partition(".")[0])

@@ -19,6 +19,9 @@ TOLD = 5
 def replica_divergence(ledger: Ledger, ends: Mapping[Key, int]) -> Iterator[str]:
     """RULES V4: batches, not files, up to the watermark; from where none may have been deleted."""
     for key, partition in ledger.partitions():
+        if ledger.compacted.has(key):
+            yield from _other_values(ledger, key, partition.replicas, ends[key])
+            continue
         reference: list[tuple[int, tuple[int, int, int]]] | None = None
         for node_id in partition.replicas:
             batches = [
@@ -34,6 +37,15 @@ def replica_divergence(ledger: Ledger, ends: Mapping[Key, int]) -> Iterator[str]
                     min(len(reference), len(batches)),
                 )
                 yield f"divergence: {key} on node {node_id} differs from another at {at}"
+
+
+def _other_values(ledger: Ledger, key: Key, replicas: Sequence[int], end: int) -> Iterator[str]:
+    """Of keys; of one that a replica may have forgotten nothing is said."""
+    first, *others = (ledger.compacted.last(node_id, key, end) for node_id in replicas)
+    for other in others:
+        for record_key in sorted(first.keys() & other.keys()):
+            if first[record_key] != other[record_key]:
+                yield f"divergence: {key} differs in the last value of {record_key}"
 
 
 def judge_history(history: History, given_up: Sequence[Key] = ()) -> list[str]:

@@ -12,7 +12,10 @@ Invariants, whatever faults strike:
   excuse is left in ISR and ELR of such a topic's partition, its records are *given up*: that loss
   is outside the guarantee, and clients begin anew;
 * **watermark** (D4): a replica's high watermark never goes back within its incarnation;
-* **two leaders**: a leader epoch belongs to one incarnation of one node (B1).
+* **two leaders**: a leader epoch belongs to one incarnation of one node (B1);
+* **start**: a log begins where its topic's retention or a client's order lets it (`log_starts`).
+
+Of topics that are compacted less is promised, and it is looked at otherwise: `compacted`.
 
 A batch whose write failed half-way and was taken back in the same turn of its node was never seen
 by anybody, and its name is free again; should it come back from the dead, that is a breach.
@@ -20,14 +23,16 @@ by anybody, and its name is free again; should it come back from the dead, that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...metadata.image import ClusterImage, PartitionImage
 from ..clients import TopicPartition
-from ..clients.batches import Batch
-from ..clients.producer import VALUE_ENDS, name_of
+from ..clients.batches import VALUE_ENDS, Batch, name_of
+from ..schedule.schedule import Retention
+from .compacted import CompactedLogs
 from .disks import Key, NodeDisk
+from .log_starts import LogStarts
 
 MAX_VIOLATIONS = 200
 
@@ -47,7 +52,24 @@ class Known(NamedTuple):
     """In which it first appeared."""
 
 
+class Gone(NamedTuple):
+    """Committed offsets of a batch that is no longer on a disk where it should be."""
+
+    node_id: int
+    key: Key
+    offsets: list[int]
+    batch: Batch
+
+
 def unheard(key: Key, before: PartitionImage | None, after: PartitionImage) -> None:
+    """Nobody listens."""
+
+
+OnStart = Callable[[Key, int], None]
+"""Told of where a replica begins from now on, by its topic's retention."""
+
+
+def unheard_start(key: Key, before: int) -> None:
     """Nobody listens."""
 
 
@@ -61,9 +83,13 @@ class Ledger:
         *,
         passing: Sequence[str] = (),
         cached: Sequence[str] = (),
+        compacted: Sequence[str] = (),
+        forgetful: Sequence[str] = (),
+        retention: Mapping[str, Retention] | None = None,
     ) -> None:
         """`passing`: how topics are called that come and go. Names of records mean nothing over
-        their lives, so their own clients judge them. `cached`: topics that trust the page cache."""
+        their lives, so their own clients judge them. `cached`: topics that trust the page cache.
+        `compacted`, `forgetful`: see `CompactedLogs`; `retention`: see `LogStarts`."""
         self.violations: list[str] = []
         self.image: ClusterImage | None = None
         """The newest that any node has applied."""
@@ -73,8 +99,6 @@ class Ledger:
         self.given_up: dict[Key, int] = {}
         """Partitions that have lost records outside the guarantee, or may have: of leader epochs up
         to this one."""
-        self._deleted: dict[Key, int] = {}
-        """Up to which offset somebody has asked for deletion."""
         self._passing = tuple(passing)
         self._cached = tuple(cached)
         self._turn = turn
@@ -83,10 +107,27 @@ class Ledger:
         """(partition, offset) -> by leader epoch."""
         self._committed: dict[Key, dict[int, Batch]] = {}
         """By offset of a record, the batch in which it was acknowledged or consumed."""
+        self._gone: list[Gone] = []
+        """What may have gone by retention: judged when the turn is over."""
         self._partitions: dict[Key, PartitionImage] = {}
         self._excused: dict[tuple[int, Key], bool] = {}
         """(node, partition) of a damaged disk -> whether it has left ISR and ELR since."""
         self._leaders: dict[tuple[Key, int], str] = {}
+        self.on_start: OnStart = unheard_start
+        self.starts = LogStarts(
+            retention or {},
+            disks=self.disks,
+            batches_at=lambda key, offset: [
+                known.batch for known in self._names.get((key, offset), {}).values()
+            ],
+        )
+        self.compacted = CompactedLogs(
+            compacted,
+            forgetful=forgetful,
+            violation=self.violation,
+            members=self.members,
+            disks=self.disks,
+        )
 
     def violation(self, text: str) -> None:
         if len(self.violations) < MAX_VIOLATIONS:
@@ -173,9 +214,13 @@ class Ledger:
     def _give_up(self, key: Key, leader_epoch: int) -> None:
         self.given_up[key] = leader_epoch
         self._committed.pop(key, None)
+        self.compacted.forget(key)
 
     def _check_holder(self, node_id: int, key: Key) -> None:
         if (node_id, key) in self._excused:
+            return
+        if self.compacted.has(key):
+            self.compacted.changed(node_id, key)
             return
         disk = self.disks[node_id]
         for offset, batch in self._committed.get(key, {}).items():
@@ -188,23 +233,50 @@ class Ledger:
     # Promises (`clients.Witness`)
 
     def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        if self.compacted.has(partition.key):
+            self._commit_keyed(partition.key, offset, name_of(value), "acknowledged")
+            return
         self._commit(partition.key, offset, name_of(value).encode() + VALUE_ENDS, "acknowledged")
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
+        if self.compacted.has(partition.key):
+            self._commit_keyed(partition.key, offset, name_of(value), "consumed")
+            return
         self._commit(partition.key, offset, value, "consumed")
 
     def deleting(self, partition: TopicPartition, before: int) -> None:
-        self._deleted[partition.key] = before
-        committed = self._committed.get(partition.key, {})
+        self._let_go(partition.key, before)
+
+    def _let_go(self, key: Key, before: int) -> None:
+        self.starts.allow(key, before)
+        committed = self._committed.get(key, {})
         for offset in [offset for offset in committed if offset < before]:
             del committed[offset]
+
+    def begins_at(
+        self, node_id: int, key: Key, start: int, *, before: int | None, wall_ms: int
+    ) -> None:
+        """A replica's log begins there now, by what its node believes. `before`: where it began
+        earlier in this incarnation."""
+        if self._is_passing(key):
+            return
+        is_excused = self.is_excused(node_id, key) or key in self.given_up
+        why = self.starts.why_not(node_id, key, start, wall_ms)
+        if before is not None and start < before:
+            why = f"before it began at {before}"
+        if why is None:
+            if start > self.start(key):
+                self._let_go(key, start)
+                self.on_start(key, start)
+        elif not is_excused:
+            self.violation(f"start: node {node_id} lets {key} begin at {start}: {why}")
 
     def may_begin_at(self, partition: TopicPartition) -> int:
         return self.start(partition.key)
 
     def start(self, key: Key) -> int:
         """Below, nothing is promised any more."""
-        return self._deleted.get(key, 0)
+        return self.starts.allowed(key)
 
     def may_end_before(self, partition: TopicPartition) -> bool:
         return partition.key in self.given_up
@@ -214,6 +286,11 @@ class Ledger:
         if image is None or image.leader != node_id or partition.key in self.given_up:
             return None
         return image.leader_epoch
+
+    def _commit_keyed(self, key: Key, offset: int, name: str, how: str) -> None:
+        if key not in self.given_up:
+            self.compacted.commit(key, offset, name, how)
+            self._give_up_without_holder(key)
 
     def _commit(self, key: Key, offset: int, value: bytes, how: str) -> None:
         committed = self._committed.setdefault(key, {})
@@ -261,6 +338,9 @@ class Ledger:
     def appeared(self, node_id: int, key: Key, batch: Batch, data: bytes) -> None:
         if self._is_passing(key):
             return
+        if self.compacted.has(key):
+            self.compacted.appeared(node_id, key, batch, data)
+            return
         for offset in range(batch.base_offset, batch.last_offset + 1):
             by_epoch = self._names.setdefault((key, offset), {})
             known = by_epoch.get(batch.leader_epoch)
@@ -274,6 +354,9 @@ class Ledger:
                 return
 
     def vanished(self, node_id: int, key: Key, batch: Batch) -> None:
+        if self.compacted.has(key):
+            self.compacted.changed(node_id, key)
+            return
         if self._was_never_seen(key, batch):
             return
         committed = self._committed.get(key, {})
@@ -283,9 +366,26 @@ class Ledger:
             if (known := committed.get(offset)) is not None and known.name == batch.name
         ]
         if lost and node_id in self.members(key):
-            self.violation(
-                f"lost: node {node_id}, in ISR or ELR of {key}, no longer holds offset {lost[0]}"
-            )
+            self._gone.append(Gone(node_id, key, lost, batch))
+            if not self.starts.may_move(key):
+                self._judge_gone()
+
+    def turn_over(self) -> None:
+        """Where logs begin now was told by then (`begins_at`)."""
+        if self._gone:
+            self._judge_gone()
+        self.compacted.look()
+
+    def _judge_gone(self) -> None:
+        gone, self._gone = self._gone, []
+        for node_id, key, offsets, batch in gone:
+            start = self.start(key)
+            lost = [offset for offset in offsets if offset >= start]
+            if lost and not self.disks[node_id].holds(key, batch.base_offset, batch.name):
+                self.violation(
+                    f"lost: node {node_id}, in ISR or ELR of {key}, no longer holds offset "
+                    f"{lost[0]}"
+                )
 
     def _was_never_seen(self, key: Key, batch: Batch) -> bool:
         """A failed write was taken back in the turn in which it was made."""
@@ -336,3 +436,4 @@ class Ledger:
         for key, partition in self._partitions.items():
             for node_id in (*partition.isr, *partition.elr):
                 self._check_holder(node_id, key)
+        self.compacted.look_at_all()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...metadata import elections
+from ...partitions import offset_for_leader_epoch as epoch_ends
 from ...partitions.follower import FetchPosition, FollowerState
 from ...partitions.leader import LeaderState
 from ...partitions.partition import Partition
@@ -114,6 +115,22 @@ def _watermark_below_min_isr() -> contextlib.AbstractContextManager[None]:
     return replaced(LeaderState, "_advance_high_watermark", put)
 
 
+def _lineage_forgotten() -> contextlib.AbstractContextManager[None]:
+    """A consumer who asks where an earlier leader's epoch ends is told that nothing was written in
+    it (KIP-320)."""
+
+    def put(original: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(finder: Any, topic: str, asked: Any) -> Any:
+            found = original(finder, topic, asked)
+            if found.leader_epoch < asked.current_leader_epoch:
+                found.end_offset = min(found.end_offset, 0)
+            return found
+
+        return answer
+
+    return replaced(epoch_ends, "_answer", put)
+
+
 REPLICATION_BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
     "producers-survive-a-cut": _producers_survive_a_cut,
     "follower-confirms-unsynced": _follower_confirms_unsynced,
@@ -121,5 +138,6 @@ REPLICATION_BUGS: Mapping[str, Callable[[], contextlib.AbstractContextManager[No
     "duplicate-acked-at-once": _duplicate_acked_at_once,
     "elr-not-cleared": _elr_not_cleared,
     "watermark-below-min-isr": _watermark_below_min_isr,
+    "lineage-forgotten": _lineage_forgotten,
 }
 """By name."""

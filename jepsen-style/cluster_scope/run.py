@@ -128,12 +128,25 @@ class _Run:
         cluster = Cluster(world, nodes=schedule.nodes, settings=schedule.settings)
         passing = [f"{churn.topic.name}-" for churn in schedule.churn]
         cached = [topic.name for topic in schedule.topics if not schedule.is_synced(topic)]
+        compacted = [topic for topic in schedule.topics if schedule.is_compacted(topic)]
+        retention = {topic.name: schedule.retention(topic) for topic in schedule.topics}
         self._ledger = Ledger(
-            lambda: world.turns, lambda: world.now, passing=passing, cached=cached
+            lambda: world.turns,
+            lambda: world.now,
+            passing=passing,
+            cached=cached,
+            compacted=[topic.name for topic in compacted],
+            forgetful=[topic.name for topic in compacted if schedule.forgets_tombstones(topic)],
+            retention={topic: kept for topic, kept in retention.items() if kept is not None},
         )
         for number, host in cluster.hosts.items():
             host.drive.sync_latency_s = sync_s
-            self._ledger.disks[number] = NodeDisk(number, host.drive, self._ledger)
+            self._ledger.disks[number] = NodeDisk(
+                number,
+                host.drive,
+                self._ledger,
+                compacted=[topic.name for topic in compacted],
+            )
         self._watch = Watch(world, self._ledger)
         groups = [group.name for group in schedule.groups]
         self._stage = Stage(world, cluster, self._watch, groups)
@@ -142,6 +155,7 @@ class _Run:
         if recorder is not None:
             self._journal.history = WrittenHistory(recorder)
         self._ledger.on_partition = partial(observe_partition, self._journal)
+        self._ledger.on_start = self._journal.outlived
         self._injector = Injector(self._stage, self._supervisor, self._journal, sync_s=sync_s)
         self._workload = Workload(schedule, cluster, self._journal)
 
@@ -215,7 +229,8 @@ class _Run:
         """Where no loss is excused, idempotent producers leave neither hole nor repeat."""
         kept = [partition.key for partition in self._workload.kept_partitions()]
         for key, partition in self._ledger.partitions():
-            if key in kept and key not in self._ledger.given_up:
+            is_whole = key not in self._ledger.given_up and not self._ledger.compacted.has(key)
+            if key in kept and is_whole:
                 start = self._ledger.start(key)
                 batches = self._ledger.disks[partition.leader].batches(key)
                 left = [batch for batch in batches if batch.base_offset >= start]

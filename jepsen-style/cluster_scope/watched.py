@@ -26,6 +26,7 @@ class Watch:
         self._by_host: dict[Host, tuple[str, WatchedNode]] = {}
         self._watermarks: dict[Partition, int] = {}
         self._epochs: dict[Partition, int] = {}
+        self._starts: dict[Partition, int] = {}
         world.on_turn = self._on_turn
 
     @contextlib.contextmanager
@@ -53,29 +54,44 @@ class Watch:
 
     def _on_turn(self, host: Host) -> None:
         found = self._by_host.get(host)
-        if found is None or not host.alive:
-            return
-        incarnation, node = found
-        replicas = getattr(node, "replicas", None)
-        if replicas is None:
-            return
-        for partition in replicas._hosted.values():
-            watermark = partition.high_watermark
-            before = self._watermarks.get(partition, -1)
-            if watermark != before:
-                self._watermarks[partition] = watermark
-                key = str(partition)
-                excused = self.ledger.is_excused(node.config.node_id, key)
-                excused = excused or key in self.ledger.given_up
-                if watermark < before and not excused:
-                    self.ledger.violation(
-                        f"watermark: {partition} on {incarnation} went back from {before} to "
-                        f"{watermark}"
-                    )
-            leader = partition.leader
-            if leader is not None and self._epochs.get(partition) != leader.leader_epoch:
-                self._epochs[partition] = leader.leader_epoch
-                self.ledger.leads(incarnation, str(partition), leader.leader_epoch)
+        if found is not None:
+            incarnation, node = found
+            replicas = getattr(node, "replicas", None)
+            if replicas is not None:
+                for partition in replicas._hosted.values():
+                    # Also when the process has just ended: what it let go is gone.
+                    self._look_at_start(host, node, partition)
+                    if host.alive:
+                        self._look_at_roles(incarnation, node, partition)
+        self.ledger.turn_over()
+
+    def _look_at_start(self, host: Host, node: WatchedNode, partition: Partition) -> None:
+        start = partition.log.log_start_offset
+        before = self._starts.get(partition)
+        if start != (before or 0):
+            self._starts[partition] = start
+            wall_ms = int(host.wall_time() * 1000)
+            node_id = node.config.node_id
+            self.ledger.begins_at(node_id, str(partition), start, before=before, wall_ms=wall_ms)
+
+    def _look_at_roles(self, incarnation: str, node: WatchedNode, partition: Partition) -> None:
+        watermark = partition.high_watermark
+        before = self._watermarks.get(partition, -1)
+        if watermark != before:
+            self._watermarks[partition] = watermark
+            key = str(partition)
+            self.ledger.starts.committed(key, watermark)
+            excused = self.ledger.is_excused(node.config.node_id, key)
+            excused = excused or key in self.ledger.given_up
+            if watermark < before and not excused:
+                self.ledger.violation(
+                    f"watermark: {partition} on {incarnation} went back from {before} to "
+                    f"{watermark}"
+                )
+        leader = partition.leader
+        if leader is not None and self._epochs.get(partition) != leader.leader_epoch:
+            self._epochs[partition] = leader.leader_epoch
+            self.ledger.leads(incarnation, str(partition), leader.leader_epoch)
 
     def high_watermark(self, node_id: int, key: str) -> int:
         """What this node's replica believes now; -1 when there is none."""

@@ -54,6 +54,7 @@ class Workload:
         self._schedule = schedule
         self._cluster = cluster
         self._journal = journal
+        self._keyed = [topic.name for topic in schedule.topics if schedule.is_compacted(topic)]
         self._producers: list[Producer | PipelinedProducer] = []
         self._consumers: list[Consumer] = []
         self._producing: list[asyncio.Task[None]] = []
@@ -105,6 +106,7 @@ class Workload:
                 synced=self._schedule.is_synced(topic),
                 replication_factor=topic.replication_factor,
                 min_insync_replicas=self._schedule.min_insync_replicas(topic),
+                compacted=topic.name in self._keyed,
             )
 
         async def create(client: ClusterClient) -> None:
@@ -162,6 +164,8 @@ class Workload:
                 interval_s=chosen.interval_ms / 1000,
                 wall_ms=wall_ms,
                 dice=dice,
+                keys=chosen.keys,
+                tombstones=chosen.tombstones,
             )
         return PipelinedProducer(
             name,
@@ -185,6 +189,7 @@ class Workload:
                 self._journal,
                 self._partitions(chosen.topic),
                 max_wait_s=chosen.max_wait_ms / 1000,
+                keyed=self._keyed,
             )
             self._consumers.append(consumer)
             await consumer.run()
@@ -279,7 +284,9 @@ class Workload:
 
         async def read(client: ClusterClient) -> None:
             partitions = self.kept_partitions()
-            self._reader = Consumer(client, self._journal, partitions, max_wait_s=0.05)
+            self._reader = Consumer(
+                client, self._journal, partitions, max_wait_s=0.05, keyed=self._keyed
+            )
             while not self.everything_read():
                 await self._reader.poll()
 

@@ -360,6 +360,8 @@ CONTENT = mutants(
         "if log.offsets[place] <= log.log_start:",
     ),
     ("compaction excuses nothing", "if log.key not in settings.compacted:", "if True:"),
+    ("a tombstone stays for ever", "len(value) == TOMBSTONE", "False"),
+    ("whatever has a key is a tombstone", "len(value) == TOMBSTONE", "len(value) >= 2"),
     ("G1a", "if reader is not None and value not in log.writer:", "if False:"),
     ("phantom", "if value not in log.writer and value not in log.failed:", "if False:"),
     ("precommitted-read", "if (key, offset) in sent:", "if False:"),
@@ -608,13 +610,18 @@ RECORDS = mutants(
     "kafka.records",
     (
         "who asks for a deletion is not heard",
-        'if event.get("f") == "delete-records":',
+        'if event.get("f") in DELETIONS:',
         "if False:",
     ),
     (
         "a deletion takes one record more",
         'max(log.log_start, event["value"]["before"])',
         'max(log.log_start, event["value"]["before"] + 1)',
+    ),
+    (
+        "what retention lets go is not heard",
+        'frozenset({"delete-records", "retention"})',
+        'frozenset({"delete-records"})',
     ),
 )
 LEVELS = mutants(
@@ -630,6 +637,11 @@ LEVELS = mutants(
         "an answer of the leader alone is a promise",
         "Records(history, acks_all=chosen.acks_all)",
         "Records(history)",
+    ),
+    (
+        "what a topic says of its compaction is not heard",
+        "if promises.of_key(key).compacted]",
+        "if False]",
     ),
     (
         "what is explained fails",

@@ -131,6 +131,27 @@ def deletion(story: Story, bad: bool) -> None:
     story.poll(5, (base + 2, 2), (base + 3, 3))
 
 
+def outlived(story: Story, bad: bool) -> None:
+    """Retention has let a replica drop the head: no loss below where it begins, a loss at it."""
+    base = story.base
+    for value in (1, 2, 3):
+        story.send(0, value, base + value)
+    story.see("retention", key="x", before=base + (1 if bad else 2))
+    story.poll(5, (base + 2, 2), (base + 3, 3))
+
+
+def compacted_topic(story: Story, bad: bool) -> None:
+    """Its topic says that x is compacted: what a later record replaces may be gone, and a tombstone
+    as well; the last value of a key (`bad`) may not."""
+    story.see("durability", topic="x", mode="synced", compacted=True)
+    base = story.base
+    values: list[Any] = [["a", 0], ["a", 1], ["b", 2] if bad else ["b", 2, None], ["c", 3]]
+    for number, value in enumerate(values):
+        story.do(0, [["send", "x", value]], [["send", "x", [base + number, value]]])
+    found = [[base + 1, values[1]], [base + 3, values[3]]]
+    story.do(5, [["poll"]], [["poll", {"x": found}]])
+
+
 def compaction(story: Story, bad: bool) -> None:
     story.settings = KafkaSettings(compacted=frozenset({"x"}))
     base = story.base
@@ -784,6 +805,8 @@ STORIES: Mapping[str, Callable[[Story, bool], None]] = {
         unseen,
         retention,
         deletion,
+        outlived,
+        compacted_topic,
         compaction,
         aborted_read,
         phantom,

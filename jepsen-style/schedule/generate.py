@@ -53,6 +53,18 @@ CACHED_TOPIC = "clicks"
 GROUP = "readers"
 COORDINATOR_OF_GROUP = Target(COORDINATOR, group=GROUP)
 
+EVENTS_TOPIC = "events"
+"""Of which the oldest records go."""
+STATES_TOPIC = "states"
+"""Of which the last record of each key stays."""
+RETENTIONS: Sequence[Mapping[str, str]] = (
+    {"retention.bytes": "3000", "retention.ms": "-1"},
+    {"retention.bytes": "12000", "retention.ms": "-1"},
+    {"retention.ms": "1000"},
+    {"retention.ms": "4000"},
+)
+LIFETIME_SETTINGS = {"log.retention.check.interval.ms": "300", "log.cleaner.backoff.ms": "200"}
+
 PASSING_TOPIC = "passing"
 """Of the topics that come and go."""
 
@@ -65,6 +77,7 @@ def generate(seed: int, *, nodes: int = 3) -> Schedule:
     drawn = _with_trims(_without_group(seed, nodes), stream(seed, "trims"))
     drawn = _with_pipelines(drawn, stream(seed, "pipelines"))
     drawn = _with_late_words(drawn, stream(seed, "late words"))
+    drawn = _with_lifetimes(drawn, stream(seed, "lifetimes"))
     return _with_group(drawn, stream(seed, "groups")) if has_group(seed) else drawn
 
 
@@ -170,6 +183,46 @@ def _copied_late(dice: Random, at: int, leader: Target) -> list[Fault]:
         Fault(gone, kind, leader, 2_500 + dice.randrange(1_500)),
         Fault(gone, "delay", follower, 3_500, far),
     ]
+
+
+def _with_lifetimes(schedule: Schedule, dice: Random) -> Schedule:
+    """In a third of the seeds there is a topic that lets records go by itself: the oldest, or those
+    that later ones of their key replace. Some faults strike it. By dice of its own."""
+    if dice.random() < 0.65:
+        return schedule
+    base = schedule.topics[0]
+    kept = {"min.insync.replicas": base.configs["min.insync.replicas"]}
+    kept["segment.ms"] = dice.choice(("400", "1000"))
+    if dice.random() < 0.5:
+        topic = Topic(EVENTS_TOPIC, 1, base.replication_factor, {**kept, **dice.choice(RETENTIONS)})
+        producers = Producers(topic.name, idempotent=dice.random() < 0.5, batch_records=3)
+    else:
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
+        gone = dice.choice(({}, {"delete.retention.ms": "1500"}))
+        topic = Topic(STATES_TOPIC, 1, base.replication_factor, {**kept, **compacted, **gone})
+        producers = Producers(
+            topic.name,
+            idempotent=dice.random() < 0.5,
+            batch_records=dice.choice((1, 3)),
+            keys=dice.choice((4, 12)),
+            tombstones=0.1,
+        )
+    faults = tuple(_perhaps_at(topic, fault, dice) for fault in schedule.faults)
+    return replace(
+        schedule,
+        topics=(*schedule.topics, topic),
+        producers=(*schedule.producers, replace(producers, interval_ms=120)),
+        consumers=(*schedule.consumers, Consumers(topic.name)),
+        faults=faults,
+        settings={**schedule.settings, **LIFETIME_SETTINGS},
+    )
+
+
+def _perhaps_at(topic: Topic, fault: Fault, dice: Random) -> Fault:
+    """Some of those that were meant for another topic's leader or followers."""
+    if fault.target.role not in ("leader", "follower") or dice.random() < 0.6:
+        return fault
+    return replace(fault, target=replace(fault.target, topic=topic.name, partition=0))
 
 
 def _with_group(schedule: Schedule, dice: Random) -> Schedule:

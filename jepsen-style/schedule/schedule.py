@@ -25,6 +25,9 @@ OFFSETS_TOPIC = "__consumer_offsets"
 """Where groups keep what they know; the nodes make it when the first group asks."""
 OFFSETS_REPLICAS = 3
 
+FOR_LONG_MS = 3_600_000 * 24
+"""No clock of a run goes so far."""
+
 ROLES = ("leader", "follower", "controller", "coordinator", "node", "all")
 
 
@@ -38,6 +41,16 @@ class Topic:
     partitions: int
     replication_factor: int = 3
     configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Only whole segments go; negative numbers: nothing goes for that reason."""
+
+    size: int
+    """So many bytes of a partition stay."""
+    age_ms: int
+    """By the clock of the node; what is younger stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,10 @@ class Producers:
     """What those send again when an answer fails."""
     patience_ms: int = 2_000
     """How long those wait for an answer before they drop the connection."""
+    keys: int = 0
+    """So many different ones have the records of a topic that is compacted."""
+    tombstones: float = 0.0
+    """The share of records that have a key and no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +199,22 @@ class Schedule:
 
     # What is promised
 
+    def is_compacted(self, topic: Topic) -> bool:
+        """Of each key the last record stays, others may go."""
+        return "compact" in topic.configs.get("cleanup.policy", "delete")
+
+    def forgets_tombstones(self, topic: Topic) -> bool:
+        """Within a run."""
+        return int(topic.configs.get("delete.retention.ms", FOR_LONG_MS)) < FOR_LONG_MS
+
+    def retention(self, topic: Topic) -> Retention | None:
+        """What lets its oldest records go; None: nothing within a run."""
+        size = int(topic.configs.get("retention.bytes", -1))
+        age_ms = int(topic.configs.get("retention.ms", FOR_LONG_MS))
+        if self.is_compacted(topic) or (size < 0 and not 0 <= age_ms < FOR_LONG_MS):
+            return None
+        return Retention(size, age_ms)
+
     def kept_topics(self) -> Iterator[Topic]:
         """All that live as long as the run does."""
         yield from self.topics
@@ -243,6 +276,14 @@ class Schedule:
         for producers in self.producers:
             if not 1 <= producers.in_flight <= (MOST_IN_FLIGHT if producers.idempotent else 1):
                 raise ScheduleError(f"{producers.in_flight} batches cannot be in flight here")
+            compacted = any(
+                self.is_compacted(topic) for topic in self.topics if topic.name == producers.topic
+            )
+            if (producers.keys > 0) is not compacted or (compacted and producers.in_flight > 1):
+                raise ScheduleError(
+                    "records have keys where their topic is compacted, and nowhere else; those "
+                    "producers have one batch in flight"
+                )
             if producers.resend not in RESENDS:
                 raise ScheduleError(f"there is no way {producers.resend!r} to send again")
         groups = [group.name for group in self.groups]

@@ -48,6 +48,8 @@ STROKES: dict[str, tuple[Fault, ...]] = {
         Fault(800, "kill", ONE, 1_500),
         Fault(1_000, "kill", OTHER, 900),
     ),
+    # A consumer asks the next leader whether its log is the one that was read.
+    "lineage-forgotten": (Fault(800, "kill", LEADER, 900),),
     # Both copies go at once, with batches on their way to them; the quorum stays.
     "watermark-below-min-isr": (
         Fault(800, "kill", ONE, 900),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ...history import History
@@ -93,6 +93,9 @@ def report_on(
     """`ledger` None: the one that the history's observations make."""
     chosen = settings or KafkaSettings()
     records = Records(history, acks_all=chosen.acks_all)
+    promises = Promises.of(history)
+    compacted = [key for key in records.keys if promises.of_key(key).compacted]
+    chosen = replace(chosen, compacted=chosen.compacted.union(compacted))
     failing: list[Anomaly] = []
     reported: list[Anomaly] = []
     subscribed = chosen.sub_via == "subscribe" or "subscribe" in history.function
@@ -128,7 +131,7 @@ def report_on(
         guarantee=promise_kept(failing, rulings),
         rulings=rulings,
         worst_realtime_lag=order.worst_realtime_lag(records),
-        promised=Promises.of(history).by_topic,
+        promised=promises.by_topic,
     )
 
 

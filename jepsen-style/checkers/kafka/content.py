@@ -101,13 +101,29 @@ def furthest_read(log: KeyLog) -> int | None:
     return None
 
 
+TOMBSTONE = 3
+"""So many parts has the value `[record key, name, null]`."""
+
+
 def excused(log: KeyLog, place: int, settings: KafkaSettings) -> bool:
-    """Retention removed it, or compaction may have: a later record has the same record key."""
+    """Retention removed it, or compaction may have: a later record has the same record key, or it
+    is a tombstone, whose time may be up."""
     if log.offsets[place] < log.log_start:
         return True
     if log.key not in settings.compacted:
         return False
-    return place < last_places(log)[record_key(log.value_at[log.offsets[place]])]
+    value = log.value_at[log.offsets[place]]
+    if is_tombstone(value) or place < last_places(log)[record_key(value)]:
+        return True
+    # One that nobody was answered for, and that has gone since, may have replaced it.
+    return any(
+        is_tombstone(sent) and record_key(sent) == record_key(value) and sent not in log.offset_of
+        for sent in log.sent_values
+    )
+
+
+def is_tombstone(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == TOMBSTONE
 
 
 def record_key(value: object) -> object:

@@ -5,13 +5,14 @@ as `value`:
 
 | f | value |
 | --- | --- |
-| `durability` | mode, topic? (none: all), replication_factor?, min_insync_replicas? (`promises`) |
+| `durability` | mode, and all that `promises` tells of; topic? (none: all) |
 | `leader` | key, epoch, leader (from the quorum's log, in its order) |
 | `isr` | key, epoch, isr, elr?, partition_epoch?, proposed? (see `ledger`) |
 | `high-watermark` | key, node, incarnation, high_watermark |
 | `batches` | key, log_start?, batches: [[base offset, producer id, epoch, first sequence, count]] |
 | `replica` | key, node, log_start, high_watermark, batches: [[base offset, leader epoch, digest]] |
 | `delete-records` | key, before (a client is about to ask for it) |
+| `retention` | key, before (some replica begins there, as it may by what its topic keeps) |
 | `truncate` | key, node, to, in_sync (whether the node was in ISR or ELR) |
 | `group` | group, key (the partition that keeps the group's offsets and generations) |
 | `group-done` | group, ends: {key: the offset that it has committed, at the end of the log} |

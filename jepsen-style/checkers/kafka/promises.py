@@ -9,6 +9,8 @@ changed later, and then the smallest one said counts.
 | `synced` | has the record on its device | any loss of power, of all nodes at once |
 | `page-cache` | has written the record | kills and pauses; loss of power while another holds it |
 
+A topic that is `compacted` promises the last record of each key, and no other.
+
 A disk that is damaged or gone takes records in either mode. Of a topic that nothing is said of,
 records are synced, as the product does it, by replicas that nobody has counted.
 """
@@ -38,6 +40,8 @@ class Promise:
     mode: Mode = Mode.SYNCED
     replication_factor: int | None = None
     min_insync_replicas: int | None = None
+    compacted: bool = False
+    """Values are `[record key, ...]`, and of each key the last record stays; others may go."""
 
     @property
     def least_holders(self) -> int | None:
@@ -60,6 +64,7 @@ class Promise:
             self,
             replication_factor=smaller(self.replication_factor, other.replication_factor),
             min_insync_replicas=smaller(self.min_insync_replicas, other.min_insync_replicas),
+            compacted=self.compacted or other.compacted,
         )
 
 
@@ -102,7 +107,10 @@ def promised(seen: Mapping[str, Any]) -> Promise:
             f"durability: mode is one of {known}, not {seen.get('mode')!r}"
         ) from None
     return Promise(
-        mode, count_in(seen, "replication_factor"), count_in(seen, "min_insync_replicas")
+        mode,
+        count_in(seen, "replication_factor"),
+        count_in(seen, "min_insync_replicas"),
+        compacted=seen.get("compacted") is True,
     )
 
 

@@ -13,6 +13,8 @@ from ...history.edn import freeze
 from ..linearizability.models import Call, topic_call
 
 NOBODY = -1
+DELETIONS = frozenset({"delete-records", "retention"})
+"""Observations after which what lies below an offset may be missing."""
 MOVING = frozenset({"assign", "subscribe"})
 """Functions that move a client's positions, and neither send nor poll."""
 CERTAIN_IF_OK = bytes.maketrans(bytes(Outcome), bytes(outcome is Outcome.OK for outcome in Outcome))
@@ -226,9 +228,10 @@ class Records:
             raise HistoryError(f"operation {index}: cannot understand {shown} ({error})") from error
 
     def _read_deletions(self, history: History) -> None:
-        """What a client has asked to delete may be missing, whether it was told so or not."""
+        """What a client has asked to delete may be missing, whether it was told so or not, and what
+        retention has let a replica drop."""
         for _, event in history.observations:
-            if event.get("f") == "delete-records":
+            if event.get("f") in DELETIONS:
                 log = self.log(event["value"]["key"])
                 log.log_start = max(log.log_start, event["value"]["before"])
 

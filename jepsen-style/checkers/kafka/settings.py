@@ -14,7 +14,8 @@ class KafkaSettings:
     """`ww_deps`: whether the order of offsets counts as write dependencies between transactions.
     `sub_via`: how consumers got their partitions; `subscribe` lets positions move in rebalances.
     `idempotent`: whether a value at two offsets is a bug or what plain retries may do.
-    `compacted`: keys whose values are `[record key, value]`, of which only the last must stay.
+    `compacted`: keys whose values are `[record key, value]`, of which only the last must stay;
+    those whose topic says so (`promises`) need not be named.
     `acks_all`: whether sends waited for all in-sync replicas. Without that an answer promises
     nothing: only what was polled counts as a record.
     `final_reads`: whether the run ended by reading everything, so that what was not seen fails it.
