@@ -7,14 +7,16 @@ run them, so every task and handle of a dead incarnation stays referenced until 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import warnings
 from asyncio.events import Handle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .loop import HostLoop
 
+NOT_STARTED = inspect.CORO_CREATED
 CLOSE_ATTEMPTS = 20
 """A `finally` block that awaits needs one push per await."""
 
@@ -54,7 +56,17 @@ class Graveyard:
             warnings.simplefilter("ignore", RuntimeWarning)
             for loop, _ in self._buried:
                 for task in list(loop.tasks):
-                    for _ in range(CLOSE_ATTEMPTS):
-                        with contextlib.suppress(BaseException):
-                            task.get_coro().close()
-                            break
+                    _close(task.get_coro())
+
+
+def _close(coroutine: Any) -> None:
+    if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == NOT_STARTED:
+        # It was handed another one to await, which nobody else will close, and which says so when
+        # it goes: a request whose process died before its first step.
+        for held in inspect.getcoroutinelocals(coroutine).values():
+            if inspect.iscoroutine(held):
+                _close(held)
+    for _ in range(CLOSE_ATTEMPTS):
+        with contextlib.suppress(BaseException):
+            coroutine.close()
+            break

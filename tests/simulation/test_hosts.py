@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import time
+import warnings
 import weakref
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -444,3 +447,29 @@ def test_what_a_universe_held_goes_when_the_next_one_begins() -> None:
         watcher = ended_universe()
     with World(2):
         assert watcher() is None
+
+
+def test_what_a_killed_process_was_about_to_do_is_closed_without_a_word() -> None:
+    async def request() -> None:
+        await asyncio.sleep(0)
+
+    async def answered(work: Coroutine[Any, Any, None]) -> None:
+        await work
+
+    def die() -> None:
+        with World(1) as world:
+            host = world.host("n1")
+            host.start(forever)
+            world.run(0.1)
+            work = request()
+            task = host.spawn(answered(work))
+            # As a connection's pipeline does, so that the work outlives its task.
+            task.add_done_callback(lambda _: work.close())
+            host.kill()
+            world.run(0.1)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        die()
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []
