@@ -189,6 +189,8 @@ def _with_faults(
     logger.warning("faults.enable: this node lets itself be cut off, paused and otherwise hurt")
     path = os.path.join(config.log_directory, FAULTS_FILE)
     switches = FaultSwitches(rng, FaultHistory(clock, disk, path))
+    # A handler of the loop would not be called while a pause holds the loop.
+    signal.signal(signal.SIGCONT, lambda _number, _frame: switches.wake())
     return FaultyDisk(disk, switches), FaultyClock(clock, switches), switches
 
 

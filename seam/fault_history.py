@@ -71,7 +71,7 @@ class FaultHistory:
         self._write(asdict(faults[-1]))
 
     def healed(self) -> None:
-        """All that lasts ends now. A pause does not: who sleeps hears of it afterwards."""
+        """All that lasts ends now."""
         self._end_all(self._faults(), self._clock.now_ms())
 
     def _faults(self) -> deque[InjectedFault]:

@@ -19,6 +19,9 @@ LONGEST_PAUSE_S = 30.0
 PAUSE_DELAY_S = 0.05
 """Until a pause begins, so that its request is answered before."""
 
+DOZE_S = 0.05
+"""Between two looks whether a pause is over early."""
+
 
 class Link(Protocol):
     """A connection to another node."""
@@ -44,6 +47,7 @@ class FaultSwitches:
         self._links: dict[Link, None] = {}
         self._timers: dict[tuple[str, int | None], asyncio.TimerHandle] = {}
         self._healed = asyncio.Event()
+        self._wakes = 0
 
     @property
     def cut(self) -> list[int]:
@@ -86,10 +90,22 @@ class FaultSwitches:
 
     def pause(self, for_s: float) -> None:
         """The whole process stands still in a moment, while clock and deadlines run on."""
-        seconds = min(for_s, LONGEST_PAUSE_S)
-        asyncio.get_running_loop().call_later(PAUSE_DELAY_S, time.sleep, seconds)
+        seconds, wakes = min(for_s, LONGEST_PAUSE_S), self._wakes
+
+        def stand_still() -> None:
+            end = time.monotonic() + seconds
+            while self._wakes == wakes and (left := end - time.monotonic()) > 0:
+                time.sleep(min(left, DOZE_S))
+
+        asyncio.get_running_loop().call_later(PAUSE_DELAY_S, stand_still)
+
+    def wake(self) -> None:
+        """No pause that was asked for lasts any longer. Called by the handler of a signal: who
+        stands still hears nothing else."""
+        self._wakes += 1
 
     def heal(self) -> None:
+        self.wake()
         self._cut.clear()
         self._delays.clear()
         self._losses.clear()

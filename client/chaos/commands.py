@@ -135,15 +135,20 @@ def heal(
 ) -> None:
     """End everything that is broken on purpose, at every node.
 
-    With --data-dir or --ephemeral, nodes of that cluster that do not run are started, too."""
+    A node that stands still is woken where its process is on this machine, and waited for
+    elsewhere. With --data-dir or --ephemeral, nodes of that cluster that do not run are started,
+    too."""
+    from ..cluster.places import default_folder_of
     from .nodes import faults_now, heal_all
+    from .running import revive, wake
 
     if data_dir is not None or ephemeral:
-        from .running import revive
-
         folder, url = _local(data_dir, ephemeral, url)
         revive(folder)
-    nodes = nodes_of_cluster(NodeApi(url))
+    api = NodeApi(url)
+    if (here := default_folder_of(api.urls)) is not None:
+        wake(here)
+    nodes = nodes_of_cluster(api)
     heal_all(nodes)
     _show(faults_now(nodes), output)
 

@@ -35,7 +35,8 @@ def histories(nodes: Mapping[int, NodeApi]) -> dict[int, list[Mapping[str, Any]]
 
 
 def heal_all(nodes: Mapping[int, NodeApi]) -> None:
-    """One that stands still hears of it when it goes on: that is waited for."""
+    """One that stands still, on another machine, hears of it when it goes on: that is waited
+    for."""
     _of_each(nodes, lambda api: api.call("DELETE", FAULTS) or True)
 
 

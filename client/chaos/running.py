@@ -233,12 +233,17 @@ class _Run:
             wait_a_little()
 
 
+def wake(folder: ClusterFolder) -> None:
+    """Who stands still goes on, also one that was stopped (SIGSTOP): it cannot be asked to."""
+    signal_nodes(running_nodes(folder, load_state(folder)).values(), signal.SIGCONT)
+
+
 def revive(folder: ClusterFolder) -> None:
-    """Start whoever does not run, and wait until all are ready. One that was stopped (SIGSTOP)
-    goes on. Raises Failure when one is not ready in time."""
+    """Start whoever does not run, and wait until all are ready. One that stands still goes on.
+    Raises Failure when one is not ready in time."""
+    wake(folder)
     state = load_state(folder)
     running = running_nodes(folder, state)
-    signal_nodes(running.values(), signal.SIGCONT)
     for node in state.nodes:
         if node.node_id not in running:
             start_one(folder, node.node_id)

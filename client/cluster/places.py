@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -40,6 +41,19 @@ def folder_of(cluster_id: str, data_dir: str | None, ephemeral: bool) -> Cluster
             raise
         return None
     return folder if state.cluster_id == cluster_id else None
+
+
+def default_folder_of(urls: Sequence[str]) -> ClusterFolder | None:
+    """The default folder, where it is that of the cluster with a node at one of these addresses:
+    such a node need not answer."""
+    from .state import load_state
+
+    folder = ClusterFolder.at(DEFAULT_DATA_DIR)
+    try:
+        known = load_state(folder).http_urls.split(",")
+    except Failure:
+        return None
+    return folder if set(urls) & set(known) else None
 
 
 def refuse_both(data_dir: str | None, ephemeral: bool) -> None:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -85,6 +87,31 @@ def whole_again(cluster: LocalCluster) -> None:
         return None if len(isr) == 3 else f"in sync: {isr}"
 
     cluster.wait_until(why_not, "whole again", 180)
+
+
+def test_heal_wakes_who_stands_still(cluster: LocalCluster) -> None:
+    """Also where every node does, so that nobody can say who belongs to the cluster."""
+    for _ in range(3):
+        for node_id in cluster.node_ids:
+            hurt(cluster, node_id, kind="pause", **{"for": "30s"})
+        cluster.wait_until(lambda: None if all_are_silent(cluster) else "awake", "asleep", 20)
+        subprocess.run(command(cluster, "heal"), check=True, timeout=120, capture_output=True)
+        whole_again(cluster)
+        shown = ["history", "-o", "json"]
+        done = subprocess.run(command(cluster, *shown), check=True, timeout=60, capture_output=True)
+        pauses = [one for one in json.loads(done.stdout) if one["fault"] == "pause"][-3:]
+        assert len(pauses) == 3
+        if all(one["until_ms"] - one["at_ms"] < 30_000 for one in pauses):
+            return  # Else this machine was slower than the pauses.
+    raise AssertionError("it waited for the end")
+
+
+def all_are_silent(cluster: LocalCluster) -> bool:
+    """Nobody answers within a moment."""
+    for address in cluster.http_urls:
+        with suppress(OSError), urlopen(f"{address}/healthz", timeout=0.3):
+            return False
+    return True
 
 
 def test_a_full_disk_acknowledges_nothing_that_it_loses(cluster: LocalCluster) -> None:
