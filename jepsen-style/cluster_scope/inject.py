@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..clients import Journal
-from ..schedule import Coverage, Fault, Target, nodes_of
+from ..schedule import KINDS, Coverage, Fault, Target, nodes_of
 from ..schedule.quests import reachable
 from .disk_faults import DiskFaults
 from .network_faults import NetworkFaults
@@ -22,6 +22,7 @@ class Injector:
         self.coverage = Coverage(reachable())
         """Of strikes that met a running process."""
         self._stage = stage
+        self._supervisor = supervisor
         self._journal = journal
         self._kinds = {
             **ProcessFaults(stage, supervisor).kinds,
@@ -42,10 +43,12 @@ class Injector:
     def _strike(self, fault: Fault) -> None:
         stage = self._stage
         nodes = nodes_of(fault.target, stage)
+        role = stage.role(fault.target)
+        if KINDS[fault.kind].damages and (others := self._supervisor.damageable(nodes)) != nodes:
+            nodes, role = others, stage.role(Target("node", number=others[0]))
         if not nodes:
             return
         stage.world.note(f"fault {fault.kind} {nodes}")
-        role = stage.role(fault.target)
         if any(host.alive for host in stage.hosts(nodes)):
             self.coverage.add(fault.kind, role, stage.phase())
         observe_fault(self._journal, fault, role, nodes)

@@ -150,7 +150,7 @@ class _Run:
         self._watch = Watch(world, self._ledger)
         groups = [group.name for group in schedule.groups]
         self._stage = Stage(world, cluster, self._watch, groups)
-        self._supervisor = Supervisor(self._stage, sync_s=sync_s)
+        self._supervisor = Supervisor(self._stage, sync_s=sync_s, most_damaged=schedule.damageable)
         self._journal = Journal(lambda: int(world.now * 1e9), self._ledger)
         if recorder is not None:
             self._journal.history = WrittenHistory(recorder)

@@ -26,7 +26,8 @@ ADD_RAFT_VOTER_VERSION = 0
 
 
 class Supervisor:
-    def __init__(self, stage: Stage, *, sync_s: float) -> None:
+    def __init__(self, stage: Stage, *, sync_s: float, most_damaged: int = 1) -> None:
+        """`most_damaged`: disks, so that no promise is hurt."""
         self.unexplained: list[str] = []
         """How processes ended themselves without a fault that explains it."""
         self.damaged: dict[int, None] = {}
@@ -35,6 +36,7 @@ class Supervisor:
         """Nodes whose new disk the quorum has not accepted yet (RULES B3)."""
         self._stage = stage
         self._sync_s = sync_s
+        self._most_damaged = most_damaged
         self._numbers = {host: number for number, host in stage.cluster.hosts.items()}
         self._excused: dict[int, int] = {}
         """Node -> the last incarnation that may end itself, because its disk fails it."""
@@ -58,6 +60,17 @@ class Supervisor:
     def excuse_from_now_on(self, number: int) -> None:
         """Until `excuse` says otherwise: the disk goes on failing whatever starts on it."""
         self._excused[number] = FOR_EVER
+
+    def damageable(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """These nodes; instead of one whose disk would be one too many, the last one damaged."""
+        found = dict(self.damaged)
+        chosen = []
+        for number in numbers:
+            if number not in found and len(found) >= self._most_damaged:
+                number = list(found)[-1]
+            found[number] = None
+            chosen.append(number)
+        return tuple(dict.fromkeys(chosen))
 
     def damage(self, number: int) -> None:
         """What was synced may be gone from this disk."""

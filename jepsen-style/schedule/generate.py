@@ -6,8 +6,9 @@ quiet, so that the cluster gets well in between and the next stroke meets one th
 lose.
 
 What is drawn stays inside the guarantee of synced topics: at most min ISR - 1 disks are damaged,
-always the same ones. So any loss of theirs is a violation. Power is cut from whomever: of topics
-that trust the page cache the ledger says which records were still promised.
+always the same ones: whoever plays the role that a damage is meant for, until so many are, then one
+of those (`cluster_scope.supervisor`). So any loss of theirs is a violation. Power is cut from
+whomever: of topics that trust the page cache the ledger says which records were still promised.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from random import Random
 
 from ..simulation.dice import stream
 from .coverage import Cell, Phase
-from .kinds import KINDS, Option
+from .kinds import Option
 from .options import (
     ALTER_PARTITION,
     CONTROLLER_APIS,
@@ -555,13 +556,11 @@ class _Faults:
             leader = Target("leader", topic.name, partition)
             self._add(at, "power-cut", leader, 1_500, {"keep": "any"})
             strikes_at += 5 + self._dice.randrange(60)
-        target = self._on_quest(role, topic, partition, kind)
+        target = self._on_quest(role, topic, partition)
         options = draw_options(self._dice, kind)
         return self._add(strikes_at, kind, target, self._duration(), options)
 
-    def _on_quest(self, role: str, topic: Topic, partition: int, kind: str) -> Target:
-        if KINDS[kind].damages:
-            return self._damageable_node()
+    def _on_quest(self, role: str, topic: Topic, partition: int) -> Target:
         if role == "leader":
             # Not of the partition that has just lost its own.
             return Target("leader", topic.name, (partition + 1) % topic.partitions)

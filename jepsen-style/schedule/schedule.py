@@ -236,6 +236,11 @@ class Schedule:
         """So many replicas have a record when it is acknowledged, or more (RULES D1)."""
         return min(topic.replication_factor, self.min_insync_replicas(topic))
 
+    @property
+    def damageable(self) -> int:
+        """So many disks may be damaged, always the same ones: every record has one holder more."""
+        return max(1, min((self.least_holders(topic) for topic in self.topics), default=1) - 1)
+
     def to_json(self) -> bytes:
         document = {"format": FORMAT, **asdict(self)}
         return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

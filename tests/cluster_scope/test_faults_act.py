@@ -541,6 +541,16 @@ def test_a_fault_does_what_it_is_called(
         assert scene.injector.coverage.kinds == {kind}
 
 
+def test_the_disk_that_is_damaged_is_always_the_same_one() -> None:
+    with World(3) as world:
+        scene = Scene(world, "wiped-disk", {})
+        more = [Fault(900 * n, "bit-flip", Target("node", number=1 + n), 300) for n in (1, 2)]
+        scene.injector.schedule(more)
+        scene.at(3.0)
+        assert scene.supervisor.damaged == {1: None}
+        assert [host.incarnation for host in scene.machines.hosts.values()] == [4, 1, 1]
+
+
 def test_no_fault_of_the_simulation_is_left_out() -> None:
     simulated = {name for name, kind in KINDS.items() if kind.simulated}
     assert {kind for kind, _, _ in CASES} == simulated
