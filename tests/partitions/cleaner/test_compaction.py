@@ -374,6 +374,36 @@ async def test_a_full_disk_leaves_the_log_as_it_was() -> None:
     await scene.close()
 
 
+async def test_nothing_is_compacted_in_a_log_whose_swap_waits_for_the_disk() -> None:
+    """A start that found a segment being made would drop the finished one."""
+    scene = await Scene.begin()
+    for number in range(40):
+        scene.put(("a", str(number)))
+    scene.roll()
+    for number in range(40):
+        scene.put(("b", str(number)))
+    scene.roll()
+    scene.put(("active", "x"))
+    before = scene.state()
+    scene.disk.fail = lambda kind, path: (
+        errno.EIO if kind == "rename" and path.endswith(".timeindex") else None
+    )
+    assert not await scene.clean()
+    assert scene.log.swap_unfinished
+    names = scene.disk.list(f"{ROOT}/t-0")
+    assert any(name.endswith(".log.swap") for name in names)
+    assert not await scene.clean()
+    assert not [name for name in scene.disk.list(f"{ROOT}/t-0") if name.endswith(".cleaned")]
+    assert scene.state() == before
+    scene.disk.fail = None
+    async with asyncio.timeout(30):
+        while scene.log.swap_unfinished:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert await scene.clean()
+    assert scene.state() == before
+    await scene.close()
+
+
 async def test_a_damaged_segment_is_not_copied() -> None:
     scene = await Scene.begin()
     for number in range(40):
