@@ -22,7 +22,8 @@ from ..client.cluster.processes import NOTHING_AROUND, Around, ending_in_words
 from ..client.cluster.readiness import why_not_ready
 from ..client.cluster.state import NodeState
 
-READY_SECONDS = 60.0
+READY_SECONDS = 180.0
+"""A machine that does much else may be slow; nothing is late because of it."""
 STOP_SECONDS = 30.0
 HTTP_SECONDS = 30.0
 POLL_SECONDS = 0.02
@@ -90,13 +91,14 @@ class LocalCluster:
         self.close()
 
     def close(self) -> None:
-        """End every process, paused ones too, and remove the temporary folder."""
+        """End every process, paused ones too, and remove the temporary folder: in good order if it
+        stays, at once if nobody will miss what is in it."""
         if self._cluster is None:
             return
         for child in self._cluster.children.values():
             if child.poll() is None:
                 child.send_signal(signal.SIGCONT)
-                child.terminate()
+                child.send_signal(signal.SIGTERM if self._keeps_folder else signal.SIGKILL)
         deadline = time.monotonic() + STOP_SECONDS
         for child in self._cluster.children.values():
             try:

@@ -16,7 +16,6 @@ from logboat.client.chaos.record import note
 from logboat.client.cluster import plan
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.launch import (
-    STOP_SECONDS,
     RunningCluster,
     bring_up,
     claim,
@@ -186,7 +185,7 @@ def test_purge_removes_what_up_made_and_nothing_else(folder: ClusterFolder) -> N
 
 
 def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -226,7 +225,11 @@ def test_a_dead_node_is_reported_and_one_ctrl_c_stops_the_rest(
     assert cluster.children[1].wait() == 0
 
 
-def test_a_second_ctrl_c_kills_at_once(folder: ClusterFolder) -> None:
+def test_a_second_ctrl_c_kills_at_once(
+    folder: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience_s = 600.0
+    monkeypatch.setattr("logboat.client.cluster.supervise.STOP_SECONDS", patience_s)
     up(folder)
     stop_cluster(folder, load_state(folder))
     Path(folder.node_dir(1), "behaviour").write_text("deaf")
@@ -244,7 +247,7 @@ def test_a_second_ctrl_c_kills_at_once(folder: ClusterFolder) -> None:
         status = supervise(cluster, stops)
         thread.join()
     assert status == ExitStatus.INTERRUPTED
-    assert time.monotonic() - started < STOP_SECONDS / 2
+    assert time.monotonic() - started < patience_s / 2
     assert cluster.pids() == {}
 
 

@@ -18,10 +18,20 @@ OFFSETS_PARTITIONS = 4
 """What `LocalCluster` sets."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
+@pytest.fixture(scope="module")
+def one_cluster() -> Iterator[LocalCluster]:
     with LocalCluster(nodes=3) as running:
         yield running
+
+
+@pytest.fixture
+def cluster(one_cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """Whole again after each test."""
+    yield one_cluster
+    for node_id in one_cluster.node_ids:
+        if not one_cluster.is_running(node_id):
+            one_cluster.start(node_id)
+    one_cluster.wait_in_sync(OFFSETS_TOPIC)
 
 
 def produce(cluster: LocalCluster, topic: str, value: bytes) -> None:

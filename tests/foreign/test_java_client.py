@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from logboat.testing import LocalCluster
+from tests.foreign.clients import on_java
 
 
 @pytest.mark.processes
@@ -17,9 +18,9 @@ from logboat.testing import LocalCluster
 def test_the_java_client_produces_and_consumes_in_a_group(
     cluster: LocalCluster, fresh: Callable[[str], str], java_classes: Path | None, protocol: str
 ) -> None:
-    if java_classes is None:
+    program = on_java(java_classes, "RoundTrip")
+    if program is None:
         pytest.skip("Java, Maven or kafka-clients cannot be had")
-    program = ["java", "-cp", f"{java_classes}:{java_classes}/*", "RoundTrip"]
     done = subprocess.run(
         [*program, cluster.bootstrap_servers, fresh("java"), fresh("g"), protocol],
         capture_output=True,

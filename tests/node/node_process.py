@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LISTEN_S = 30.0
+LISTEN_S = 120.0
 
 
 def write_config(folder: Path, kafka: int, internode: int, **settings: str) -> Path:

@@ -44,7 +44,7 @@ def produce(port: int, values: list[str]) -> list[int]:
             partition=0,
             callback=lambda error, message: offsets.append(message.offset()),
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return offsets
 
 
@@ -52,7 +52,7 @@ def consume(port: int, count: int) -> list[str]:
     consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{port}", "group.id": "g", "log_level": 0})
     consumer.assign([TopicPartition("t", 0, 0)])
     values: list[str] = []
-    for _ in range(40):
+    for _ in range(120):
         for message in consumer.consume(count, 0.5):
             assert message.error() is None
             values.append(message.value().decode())
@@ -89,7 +89,7 @@ def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> N
 def test_the_directory_of_another_node_or_cluster_is_refused(config: Path) -> None:
     with node_process(config) as node:
         node.send_signal(signal.SIGTERM)
-        assert node.wait(30) == 0
+        assert node.wait(60) == 0
     files = sorted(path.name for path in (config.parent / "data").iterdir())
     for other in ({"node_id": "2"}, {"cluster_id": "another"}):
         kafka, internode = free_ports(2)
@@ -155,7 +155,7 @@ def test_a_stopped_node_comes_back_with_everything(config: Path) -> None:
     with node_process(config) as node:
         assert produce(kafka_port(config), ["a", "b"]) == [0, 1]
         node.send_signal(signal.SIGTERM)
-        assert node.wait(30) == 0
+        assert node.wait(60) == 0
     assert (config.parent / "data" / ".kafka_cleanshutdown").exists()
     with node_process(config):
         assert consume(kafka_port(config), 2) == ["a", "b"]
@@ -173,7 +173,7 @@ def test_a_killed_node_comes_back_with_every_acknowledged_record(config: Path) -
             assert offsets == list(range(len(expected), len(expected) + 200))
             expected += values
             node.kill()
-            assert node.wait(30) == -signal.SIGKILL
+            assert node.wait(60) == -signal.SIGKILL
         assert not (config.parent / "data" / ".kafka_cleanshutdown").exists()
 
 
@@ -181,7 +181,7 @@ def test_a_second_signal_ends_at_once(config: Path) -> None:
     with node_process(config) as node:
         node.send_signal(signal.SIGINT)
         node.send_signal(signal.SIGINT)
-        assert node.wait(30) in (0, 128 + signal.SIGINT)
+        assert node.wait(60) in (0, 128 + signal.SIGINT)
 
 
 def test_free_ports_are_reported_beside_the_configuration(tmp_path: Path) -> None:

@@ -14,21 +14,26 @@ from logboat.testing import LocalCluster
 
 pytestmark = pytest.mark.processes
 
-TOPIC = "t"
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(nodes=3) as running:
+        yield running
 
 
 @pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as running:
-        admin = AdminClient({"bootstrap.servers": running.bootstrap_servers, "log_level": 0})
-        admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result()
-        yield running
+def topic(cluster: LocalCluster, request: pytest.FixtureRequest) -> str:
+    name = str(request.node.name)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic(name, 1, 3)])[name].result()
+    return name
 
 
 class Load:
     """A producer with acks=all that writes its running number until the block ends."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: LocalCluster, topic: str) -> None:
+        self._topic = topic
         self.acknowledged: dict[int, int] = {}
         """Value by offset."""
         self.failures: list[KafkaError] = []
@@ -67,7 +72,8 @@ class Load:
     def _run(self) -> None:
         number = 0
         while not self._stop.is_set():
-            self._producer.produce(TOPIC, str(number), partition=0, on_delivery=self._delivered)
+            value = str(number)
+            self._producer.produce(self._topic, value, partition=0, on_delivery=self._delivered)
             number += 1
             self._producer.poll(0.005)
 
@@ -81,12 +87,12 @@ class Load:
         self.acknowledged[offset] = int(value)
 
 
-def read_back(cluster: LocalCluster) -> dict[int, int]:
+def read_back(cluster: LocalCluster, topic: str) -> dict[int, int]:
     """Value by offset, up to the high watermark."""
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "log_level": 0}
     )
-    partition = TopicPartition(TOPIC, 0, 0)
+    partition = TopicPartition(topic, 0, 0)
     _, high_watermark = consumer.get_watermark_offsets(partition, timeout=60)
     consumer.assign([partition])
     found: dict[int, int] = {}
@@ -101,22 +107,22 @@ def read_back(cluster: LocalCluster) -> dict[int, int]:
 
 
 def test_every_node_is_restarted_in_turn_and_nothing_is_lost_or_twice(
-    cluster: LocalCluster,
+    cluster: LocalCluster, topic: str
 ) -> None:
-    with Load(cluster) as load:
+    with Load(cluster, topic) as load:
         for node_id in cluster.node_ids:
             load.wait_for_more()
             cluster.stop(node_id)
             load.wait_for_more()
             cluster.start(node_id)
-            cluster.wait_in_sync(TOPIC)
+            cluster.wait_in_sync(topic)
     assert load.failures == []
-    assert read_back(cluster) == load.acknowledged
+    assert read_back(cluster, topic) == load.acknowledged
     assert sorted(load.acknowledged.values()) == list(range(len(load.acknowledged)))
 
 
 def test_a_controller_that_stands_still_is_replaced_and_harms_nobody_when_it_goes_on(
-    cluster: LocalCluster,
+    cluster: LocalCluster, topic: str
 ) -> None:
     def controller(node_id: int) -> int:
         answer = cluster.get("/api/v1/cluster", node_id=node_id)
@@ -125,7 +131,7 @@ def test_a_controller_that_stands_still_is_replaced_and_harms_nobody_when_it_goe
 
     paused = controller(1)
     observer = next(node_id for node_id in cluster.node_ids if node_id != paused)
-    with Load(cluster) as load:
+    with Load(cluster, topic) as load:
         load.wait_for_more()
         cluster.pause(paused)
         cluster.wait_until(
@@ -133,8 +139,8 @@ def test_a_controller_that_stands_still_is_replaced_and_harms_nobody_when_it_goe
         )
         load.wait_for_more()
         cluster.resume(paused)
-        cluster.wait_in_sync(TOPIC)
+        cluster.wait_in_sync(topic)
         load.wait_for_more()
     assert load.failures == []
-    found = read_back(cluster)
+    found = read_back(cluster, topic)
     assert found == load.acknowledged

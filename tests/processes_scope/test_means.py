@@ -25,7 +25,7 @@ pytestmark = pytest.mark.processes
 
 TRIES_S = 0.3
 """How long a test looks for what must not come."""
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Real nodes under a minute of kills, pauses and stops, in both modes (RULES B, C, D; case R01)."""
+"""Real nodes under kills, pauses and stops, in both modes (RULES B, C, D; case R01)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def churn(**environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.processes
 @pytest.mark.parametrize("mode", ["synced", "page-cache"])
 def test_nothing_acknowledged_is_lost_while_nodes_are_killed_paused_and_stopped(mode: str) -> None:
-    ran = churn(MODE=mode, DURATION="60", SEED="1")
+    # As long as six kills take, with all that lies between them: every kind of fault.
+    ran = churn(MODE=mode, DURATION="45", SEED="1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     verdict = re.fullmatch(
         r"churn: held \| acknowledged=(\d+) read=(\d+) lost=0 "
@@ -38,6 +39,9 @@ def test_nothing_acknowledged_is_lost_while_nodes_are_killed_paused_and_stopped(
     assert verdict[1] == verdict[2]
     assert int(verdict[1]) >= 10_000
     assert int(verdict[3]) >= 6
+    assert int(verdict[4]) >= 2
+    assert int(verdict[5]) >= 1
+    assert int(verdict[6]) >= (mode == "synced")
 
 
 def test_a_wrong_mode_is_a_usage_error() -> None:

@@ -89,7 +89,7 @@ def written_until_a_cut(folder: Path, cut_after: int) -> int:
                     told_of = int(line)
                     if told_of >= cut_after:
                         cut_power(folder)
-            assert child.wait(20) == DEVICE_GONE
+            assert child.wait(60) == DEVICE_GONE
         finally:
             child.kill()
     assert told_of >= cut_after
