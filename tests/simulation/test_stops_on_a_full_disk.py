@@ -72,6 +72,8 @@ class Stop:
     error: int
     kinds: tuple[str, ...]
     config: LogConfig
+    under: str = ""
+    """Where the disk refuses."""
     refused: RefusedCalls | None = None
     clean: bool = False
 
@@ -86,7 +88,9 @@ class Stop:
         for offset in range(COUNT - 2, COUNT):  # The last begins an epoch.
             append(log, offset)
         await log.wait_synced(COUNT)
-        self.refused = RefusedCalls(host, self.number, self.error, kinds=self.kinds)
+        self.refused = RefusedCalls(
+            host, self.number, self.error, kinds=self.kinds, under=self.under
+        )
         began = host.loop.time()
         await directory.close_logs()
         self.clean = await directory.write_clean_marker(3)
@@ -137,6 +141,12 @@ def test_c7_an_orderly_stop_without_descriptors_ends_and_loses_nothing() -> None
         lambda n: stop_at(Stop(n, errno.EMFILE, DESCRIPTORS, MODES["synced"]), power_cut=False),
         at_least=5,
     )
+
+
+def test_c7_a_log_that_found_no_room_prevents_the_clean_marker_that_would_find_some() -> None:
+    stop = Stop(1, errno.ENOSPC, ROOM, MODES["synced"], under="data/topic-0")
+    assert stop_at(stop, power_cut=False)
+    assert not stop.clean
 
 
 @pytest.mark.parametrize("mode", MODES)
