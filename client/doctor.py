@@ -126,12 +126,14 @@ def _clock(what: str, address: str) -> Finding:
         answer = NodeApi(f"http://{address}").ask("GET", "/healthz", None, timeout_seconds=SECONDS)
     except Failure as failure:
         return Finding(what, False, failure.sentence)
-    here = (before + time.time()) / 2
+    after = time.time()
     date = answer.headers.get("Date")
     if date is None:
         return Finding(what, True, f"{address}, which does not say")
-    # The header has whole seconds, rounded down.
-    skew = abs(parsedate_to_datetime(date).timestamp() + 0.5 - here)
+    # Whole seconds, rounded down, at some time between question and answer: as far away as it is at
+    # least, or a node that is slow to answer would have a wrong clock.
+    there = parsedate_to_datetime(date).timestamp()
+    skew = max(before - (there + 1), there - after, 0)
     return Finding(what, skew <= MOST_SKEW_SECONDS, f"{address}, {skew:.0f} s away")
 
 

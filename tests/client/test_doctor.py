@@ -7,7 +7,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -78,6 +80,16 @@ def test_a_clock_that_is_wrong_is_told() -> None:
     assert not found.good
     assert found.said.startswith(f"{address}, ")
     assert "does not answer" in doctor._clock("the time", NOBODY).said
+
+
+@pytest.mark.parametrize("told", [0, 3, 6])
+def test_a_right_clock_that_is_told_slowly_is_right(
+    monkeypatch: pytest.MonkeyPatch, told: int
+) -> None:
+    looks = iter((100.0, 106.5))
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(time=lambda: next(looks)))
+    with somebody(http_answer(formatdate(100 + told, usegmt=True))) as address:
+        assert doctor._clock("the time", address).good
 
 
 def statvfs(free_bytes: int, free_files: int = 5, files: int = 10) -> os.statvfs_result:
