@@ -25,8 +25,7 @@ NOTHING = {"cut": [], "delays_ms": {}, "losses": {}, "disk_full": False, "clock_
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    folder = tmp_path_factory.mktemp("chaos") / "cluster"
+def cluster() -> Iterator[LocalCluster]:
     settings: dict[str, str | int] = {
         "faults.enable": "true",
         # No busy machine has a broker fenced or a voter stand for election by itself.
@@ -34,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         "broker.session.timeout.ms": 30_000,
         "controller.quorum.election.timeout.ms": 500,
     }
-    with LocalCluster(nodes=3, directory=str(folder), settings=settings) as running:
+    with LocalCluster(nodes=3, settings=settings) as running:
         running.post("/api/v1/topics", {"name": "orders", "partitions": 1})
         yield running
 

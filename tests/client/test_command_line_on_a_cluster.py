@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from logboat.client.cli import app
 from logboat.testing import LocalCluster
 
 LOGBOAT = [sys.executable, "-m", "logboat.client.cli"]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    folder = tmp_path_factory.mktemp("cli") / "cluster"
-    with LocalCluster(nodes=3, directory=str(folder)) as running:
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(nodes=3) as running:
         yield running
 
 
@@ -33,34 +34,40 @@ def run(cluster: LocalCluster, tmp_path: Path) -> Run:
 class Run:
     def __init__(self, cluster: LocalCluster, home: Path) -> None:
         self.cluster = cluster
-        self.environment = {
-            **os.environ,
+        self.settings: dict[str, str | None] = {
             "LOGBOAT_HTTP": cluster.http_urls[0],
             "XDG_CONFIG_HOME": str(home),
         }
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a process of its own."""
+        return os.environ | {name: value for name, value in self.settings.items() if value}
+
     def __call__(
         self, *arguments: str, stdin: str = "", status: int | None = 0, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        """`status`: None where either end is right."""
-        done = subprocess.run(
-            [*LOGBOAT, *arguments],
-            input=stdin,
+    ) -> Result:
+        """In this process, which spares the machine an interpreter. `status`: None where either
+        end is right."""
+        done = CliRunner().invoke(
+            app, list(arguments), input=stdin, env={**self.settings, **environment}
+        )
+        assert status is None or done.exit_code == status, done.stderr
+        return done
+
+    def of_folder(self, *arguments: str, status: int | None = 0) -> Result:
+        return self(*arguments, "--data-dir", self.cluster.folder.path, status=status)
+
+    def as_process(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Parent of the nodes that it starts."""
+        return subprocess.run(
+            [*LOGBOAT, *arguments, "--data-dir", self.cluster.folder.path],
             capture_output=True,
             text=True,
             timeout=120,
-            check=False,
-            env={**self.environment, **environment},
+            check=True,
+            env=self.environment,
         )
-        assert status is None or done.returncode == status, done.stderr
-        return done
-
-    def of_folder(
-        self, *arguments: str, status: int | None = 0
-    ) -> subprocess.CompletedProcess[str]:
-        assert self.cluster.folder is not None
-        where = ["--data-dir", str(self.cluster.folder.path)]
-        return self(*arguments, *where, status=status)
 
 
 def test_a_topic_is_copied_exactly_through_a_pipe(run: Run) -> None:
@@ -271,7 +278,7 @@ def test_lines_that_are_not_written_go_where_they_can_be_found(run: Run, tmp_pat
 
 def test_one_node_is_killed_started_paused_and_read(run: Run) -> None:
     assert "Killed node 3" in run.of_folder("cluster", "node", "kill", "3").stderr
-    assert "ready" in run.of_folder("cluster", "node", "start", "3").stderr
+    assert "ready" in run.as_process("cluster", "node", "start", "3").stderr
     run.of_folder("cluster", "node", "pause", "3")
     run.of_folder("cluster", "node", "resume", "3")
     status = run.of_folder("cluster", "status", "--exit-when-healthy", "-o", "plain").stdout
@@ -281,7 +288,7 @@ def test_one_node_is_killed_started_paused_and_read(run: Run) -> None:
 
 
 def test_a_profile_names_a_cluster(run: Run) -> None:
-    run.environment.pop("LOGBOAT_HTTP")
+    run.settings["LOGBOAT_HTTP"] = None
     run("profile", "set", "mine", run.cluster.http_urls[0])
     assert "mine" in run("profile", "list").stdout
     run("topic", "list")
