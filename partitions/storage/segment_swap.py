@@ -25,6 +25,7 @@ from functools import partial
 
 from ...seam import Disk, offload
 from .log_config import LogConfig
+from .offset_index import SUFFIX as INDEX_SUFFIX
 from .open_files import OpenFiles
 from .segment import CLEANED, DELETED, IN_USE, LOG_SUFFIX, SEGMENT_SUFFIXES, SWAP, Segment
 
@@ -174,8 +175,19 @@ class LeftOvers:
         for offset in covered:
             Segment(self._directory, offset, self._files, self._config).remove(self._disk)
         await self._disk.sync_dir(self._directory)
+        if base_offset not in covered:
+            self._have_indexes_made(segment)
         segment.change_state(self._disk, IN_USE)
         self._files.forget(segment.log_path)
+
+    def _have_indexes_made(self, segment: Segment) -> None:
+        """The old log of that name has gone already. An index file in its place may still be the
+        old one's, which tells of transactions that are gone, or the new one's. Recovery makes all
+        of them anew where there is no offset index."""
+        for path in (segment.path(INDEX_SUFFIX), segment.path_in(IN_USE, INDEX_SUFFIX)):
+            self._files.forget(path)
+            if self._disk.exists(path):
+                self._disk.remove(path)
 
 
 def _is_log(name: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from logboat.seam import frozen
 from logboat.wire.records import Record
-from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene
+from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, Scene, settle
 from tests.seam.memory_disk import Crashed, Loss, MemoryDisk
 
 SMALL = replace(CONFIG, segment_bytes=350)
@@ -115,3 +115,95 @@ async def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(
         for record in scene.records():
             assert whole.records.get(record.offset, record) == record, where
         await scene.close()
+
+
+async def with_an_aborted_transaction() -> Scene:
+    """Its data and, in the next round, its marker may go; the producer has committed since."""
+    scene = await Scene.begin(SMALL, MemoryDisk())
+    scene.put(("a", "x"))
+    scene.put(
+        ("b", "aborted"), producer_id=8, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    scene.end_transaction(8, commit=False)
+    scene.put(("a", "y"))
+    scene.roll()
+    scene.put(("c", "x"))
+    scene.put(("d", "kept"), producer_id=8, producer_epoch=0, base_sequence=1, transactional=True)
+    scene.end_transaction(8, commit=True)
+    scene.roll()
+    scene.put(("active", "x"))
+    await scene.directory.checkpoint()
+    assert await scene.clean()
+    scene.clock.now += 2 * HOUR
+    scene.put(("a", "z"))
+    scene.roll()
+    scene.put(("active", "y"))
+    await scene.log.wait_synced(scene.log.log_end_offset)
+    await settle(scene.log)
+    await scene.directory.checkpoint()
+    return scene
+
+
+@pytest.mark.parametrize("loss", [None, "all", "any"])
+async def test_a_crash_hides_no_committed_record_behind_a_transaction_that_is_gone(
+    loss: Loss | None,
+) -> None:
+    scene = await with_an_aborted_transaction()
+    assert scene.log.aborted_transactions(0, 100)
+    first, table = scene.disk.steps, scene.state()
+    assert table[b"d"] == b"kept"
+    await scene.clean()
+    assert not scene.log.aborted_transactions(0, 100), "the marker did not go"
+    last = scene.disk.steps
+    for crash_at in range(first + 1, last + 1):
+        scene = await with_an_aborted_transaction()
+        scene.disk.crash_at = crash_at
+        with contextlib.suppress(Crashed):
+            await scene.clean()
+        with contextlib.suppress(BaseException):
+            await scene.log._scope.close()
+        if loss is None:
+            scene.disk.restart()
+        else:
+            scene.disk.power_loss(Random(crash_at), loss)
+        await scene.open()
+        assert scene.log.damage is None
+        assert scene.state() == table, f"step {crash_at}, {loss}: {scene.disk.log[-3:]}"
+        await scene.close()
+
+
+async def test_two_crashes_leave_no_transaction_that_hides_what_its_producer_committed() -> None:
+    """Each between the names of the old segment's files, of which one tells of the transaction; the
+    second in the round that takes its marker."""
+    scene = await with_an_aborted_transaction()
+    table = scene.state()
+    for _ in range(3):
+        scene.disk.fail = None
+        first_name_gone(scene.disk)
+        with contextlib.suppress(Crashed):
+            await scene.clean()
+        with contextlib.suppress(BaseException):
+            await scene.log._scope.close()
+        scene.disk.restart()
+        await scene.open()
+        assert scene.state() == table
+        scene.clock.now += 2 * HOUR
+        scene.put(("a", "z"))
+        scene.roll()
+        scene.put(("active", "y"))
+        await scene.log.wait_synced(scene.log.log_end_offset)
+        await settle(scene.log)
+        await scene.directory.checkpoint()
+    assert not [batch for batch in scene.batches() if batch.header.base_offset == 2]
+    await scene.close()
+
+
+def first_name_gone(disk: MemoryDisk) -> None:
+    """Dies when the old segment's `.log` has another name and the rest has not."""
+
+    def die(kind: str, path: str) -> None:
+        if kind == "rename" and path.endswith("0000.index.deleted"):
+            disk.dead = True
+            raise Crashed(path)
+
+    disk.fail = die
