@@ -50,6 +50,7 @@ from .checkpoints import (
     write_offsets,
 )
 from .errors import DirectoryRefused, StorageFailed
+from .folder_names import folder_name
 from .group_commit import PASSING_ERRORS, RETRY_SECONDS
 from .log_config import LogConfig
 from .meta_properties import (
@@ -64,7 +65,7 @@ from .meta_properties import (
     encode_partition_metadata,
 )
 from .open_files import MOST_OPEN_FILES, OpenFiles
-from .partition_log import PartitionLog, folder_name
+from .partition_log import PartitionLog
 from .segment import LOG_SUFFIX
 from .set_aside import set_damage_aside
 from .shared_sync import SharedDirectorySync

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from random import Random
@@ -39,7 +38,8 @@ from .delayed_deletes import DelayedDeletes
 from .epoch_cache import EpochCache
 from .errors import BatchDamaged, OffsetOutOfRange, StorageFailed
 from .fetched_batches import fetched_batches
-from .group_commit import PASSING_ERRORS, RETRY_SECONDS, GroupCommit
+from .folder_names import folder_name
+from .group_commit import PASSING_ERRORS, GroupCommit
 from .header_trust import HeaderTrust
 from .leader_batch import (
     check_batch,
@@ -48,17 +48,20 @@ from .leader_batch import (
     takes_long,
 )
 from .log_config import LogConfig
-from .offset_lookup import find_by_timestamp, find_max_timestamp
+from .log_reads import LogReads
 from .open_files import OpenFiles
-from .producer_recovery import producer_batch, rebuild_producers, snapshot_offsets, snapshot_path
-from .producer_states import Origin, ProducerSnapshot, ProducerStates
-from .recovery import DAMAGE_FOUND, Recovered, note_damage_found, recover
+from .opening import recover_log
+from .producer_recovery import producer_batch, rebuild_producers, remove_snapshots
+from .producer_states import Origin, ProducerStates
+from .recovery import DAMAGE_FOUND, Recovered, note_damage_found
 from .retention import Outlived, outlived
 from .segment import MAX_RELATIVE_OFFSET, Segment
-from .segment_swap import SegmentSwap, store_segment
+from .segment_list import SegmentList
+from .segment_replacement import SegmentReplacement
+from .sync_debt import SyncDebt
 from .sync_round import SyncRound
 from .sync_waiters import SyncWaiters
-from .transaction_index import AbortedTransaction, aborted_in
+from .transaction_index import AbortedTransaction
 from .values import Appended, Damage, FoundOffset, LogRead
 from .verification import VerificationGuard
 from .write_buffer import WriteBuffer
@@ -105,11 +108,9 @@ class PartitionLog:
         self._on_fatal = on_fatal
         self._before_truncation = before_truncation
 
-        self._segments = recovered.segments
+        self._segments = SegmentList(recovered.segments, parked=recovered.parked)
         self.damaged_ranges = DamagedRanges.of_files(disk.list(directory))
         """What was set aside, also by processes before this one: nobody reads there."""
-        self._bases = [segment.base_offset for segment in recovered.segments]
-        self._parked = recovered.parked
         self.damage: Damage | None = recovered.damage
         """Set by `open` and by whoever reads damaged bytes first; cleared by `truncate_to` and
         `truncate_fully`. Until then the log ends where the damage begins, and takes no appends."""
@@ -117,18 +118,16 @@ class PartitionLog:
         """Called, inside the call that found out, when `damage` was set by a reader: from then on
         the replica has lost what it may have confirmed (RULES C1)."""
         self.epochs: EpochCache = recovered.epochs
-        self._epochs_written = -1 if recovered.epochs_behind else recovered.epochs.changes
-        """`epochs.changes` as of the checkpoint file."""
         self.producers: ProducerStates = producers
 
         self.log_start_offset = log_start_offset
-        self.log_end_offset = self._segments[-1].next_offset
+        self.log_end_offset = self._segments.active.next_offset
         self._written_offset = self.log_end_offset
         self.recovery_point = self.log_end_offset
         """All below is on the device, in both modes; recovery has just made it so."""
         if self.damage is not None:
             self.recovery_point = self.damage.offset
-        self._draw_jitter(self._segments[-1])
+        self._draw_jitter(self._segments.active)
         self._synced_mode = config.synced
         """Fixed for the life of the log (RULES C1)."""
         self.on_synced: Callable[[int], None] | None = None
@@ -142,11 +141,14 @@ class PartitionLog:
         self._header_trust = HeaderTrust()
         self._held = WriteBuffer()
         self._flush_scheduled = False
-        self._sealed: list[Segment] = []
-        """Rolled, not yet synced."""
-        self._snapshots: list[tuple[int, ProducerSnapshot]] = []
-        self._directory_changes = 0
-        self._directory_synced = 0
+        self._debt = SyncDebt(
+            directory,
+            self._segments,
+            self.epochs,
+            disk=disk,
+            files=files,
+            epochs_behind=recovered.epochs_behind,
+        )
         self._notified_offset = self.synced_offset
         self._future_segment: int | None = None
         """Base offset of the one last warned of."""
@@ -160,14 +162,28 @@ class PartitionLog:
         self.left_open: str | None = None
         """Why a log that is closed lacks indexes, producers or epochs on disk: the next start has
         to read its batches, as after a crash. None that was acknowledged is missing."""
-        self._swap: SegmentSwap | None = None
-        """Not over: see `swap_unfinished`."""
         self._closed = False
         self._exclusive = asyncio.Lock()
         self._waiters = SyncWaiters()
         self._scope = TaskScope(on_fatal)
         self._deletes = DelayedDeletes(
             disk, self._scope, delay_ms=lambda: self.config.file_delete_delay_ms
+        )
+        self._reads = LogReads(
+            self._segments, self.damaged_ranges, note_damage=self.note_damage, name=str(self)
+        )
+        self._replacement = SegmentReplacement(
+            directory,
+            self._segments,
+            self._deletes,
+            disk=disk,
+            files=files,
+            exclusive=self._exclusive,
+            scope=self._scope,
+            is_refused=lambda: self._refuse is not None,
+            is_damaged=lambda: self.damage is not None,
+            finished=self._delete_below_start,
+            name=str(self),
         )
         self._commit: GroupCommit[SyncRound] = GroupCommit(
             begin=self._begin_round,
@@ -207,29 +223,17 @@ class PartitionLog:
         the replica takes up its old place.
         """
         files = files or OpenFiles(disk)
-
-        async def attempt() -> tuple[Recovered, ProducerStates]:
-            recovered = await recover(
-                directory,
-                disk=disk,
-                files=files,
-                config=config,
-                clean=clean,
-                recovery_point=recovery_point,
-                log_start_offset=log_start_offset,
-                compacted=compacted,
-                now_ms=clock.now_ms(),
-            )
-            segments = recovered.segments
-            end_offset = segments[-1].next_offset
-            return recovered, await rebuild_producers(disk, directory, segments, end_offset)
-
-        try:
-            recovered, producers = await attempt()
-        except BatchDamaged as found:
-            logger.error("%s is tested from end to end: %s", directory, found)
-            await note_damage_found(disk, directory)
-            recovered, producers = await attempt()
+        recovered, producers = await recover_log(
+            directory,
+            disk=disk,
+            files=files,
+            config=config,
+            clock=clock,
+            clean=clean,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            compacted=compacted,
+        )
         log = cls(
             directory,
             topic=topic,
@@ -257,22 +261,17 @@ class PartitionLog:
         return self.recovery_point if self._synced_mode else self._written_offset
 
     @property
-    def _active(self) -> Segment:
-        return self._segments[-1]
-
-    @property
     def size_bytes(self) -> int:
-        return sum(segment.size for segment in self._segments)
+        return self._segments.size_bytes
 
     @property
     def synced_segments(self) -> tuple[Segment, ...]:
-        """Those before the active one that are on the device whole, indexes included: what
-        retention may delete and compaction may replace."""
-        return tuple(self._segments[: len(self._segments) - 1 - len(self._sealed)])
+        """What retention may delete and compaction may replace."""
+        return self._segments.synced
 
     @property
     def segment_base_offsets(self) -> tuple[int, ...]:
-        return tuple(self._bases)
+        return tuple(self._segments.bases)
 
     def at_rest(self) -> list[tuple[Segment, int]]:
         """What is on the device, by segment and how many of its bytes: it does not change unless
@@ -280,19 +279,19 @@ class PartitionLog:
         log has nothing of the kind."""
         if self._refuse is not None or self.damage is not None:
             return []
-        synced = self.synced_segments
-        if not self._sealed and self.recovery_point == self.log_end_offset:
-            synced = (*synced, self._active)
+        synced = self._segments.synced
+        if not self._segments.unsynced and self.recovery_point == self.log_end_offset:
+            synced = (*synced, self._segments.active)
         return [(segment, segment.size) for segment in synced]
 
     def has_segment(self, segment: Segment) -> bool:
         """Not deleted, replaced or cut off."""
-        return any(segment is each for each in self._segments)
+        return self._segments.holds(segment)
 
     def update_config(self, config: LogConfig) -> None:
         """New settings from the next append on. The durability mode stays (RULES C1)."""
         self.config = config
-        for segment in self._segments:
+        for segment in self._segments.all:
             segment.use_config(config)
 
     # Appending.
@@ -349,7 +348,7 @@ class PartitionLog:
         size = header.batch_length + OVERHEAD
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
-        segment = self._active
+        segment = self._segments.active
         if segment.must_roll_before(size, last_offset, header.max_timestamp, now_ms):
             segment = self._roll(base_offset, now_ms)
         view = memoryview(data)
@@ -441,7 +440,7 @@ class PartitionLog:
             for header in headers:
                 size = header.batch_length + OVERHEAD
                 data = view[position : position + size]
-                segment = self._active
+                segment = self._segments.active
                 if segment.must_roll_before(size, header.last_offset, header.max_timestamp, now_ms):
                     segment = self._roll_to(header, now_ms)
                 self._held.hold(segment, (data,), size)
@@ -466,7 +465,8 @@ class PartitionLog:
         """The new segment begins where the old one ends, not at a gap behind it: then a segment
         that is missing is told from one that compaction emptied."""
         reach = header.last_offset - self.log_end_offset
-        near = reach <= MAX_RELATIVE_OFFSET and self.log_end_offset > self._active.base_offset
+        within = self.log_end_offset > self._segments.active.base_offset
+        near = within and reach <= MAX_RELATIVE_OFFSET
         return self._roll(self.log_end_offset if near else header.base_offset, now_ms)
 
     def _check_writable(self) -> None:
@@ -479,27 +479,21 @@ class PartitionLog:
         """Begin a segment. The old one's indexes, the producer snapshot and the new name reach the
         device with the next round of group commit."""
         self._write_held()
-        if base_offset == self._active.base_offset:
+        if base_offset == self._segments.active.base_offset:
             raise Fatal(f"{self}: roll of an empty segment at {base_offset}")
         try:
             segment = Segment.create(self.directory, base_offset, self._files, self.config, now_ms)
         except OSError as error:
             raise StorageFailed(f"{self}: no new segment at {base_offset}: {error}") from error
         self._draw_jitter(segment)
-        self._sealed.append(self._active)
-        self._snapshots.append((base_offset, self.producers.capture()))
-        self._directory_changes += 1
-        self._use_segments([*self._segments, segment])
+        self._debt.seal(base_offset, self.producers.capture())
+        self._segments.use([*self._segments.all, segment])
         return segment
 
     def _draw_jitter(self, segment: Segment) -> None:
         """Partitions made together need not roll together (segment.jitter.ms)."""
         if self._rng is not None and self.config.segment_jitter_ms > 0:
             segment.jitter_ms = self._rng.randrange(self.config.segment_jitter_ms)
-
-    def _use_segments(self, segments: list[Segment]) -> None:
-        self._segments = segments
-        self._bases = [segment.base_offset for segment in segments]
 
     def _account(
         self,
@@ -595,37 +589,16 @@ class PartitionLog:
         if self._refuse is not None or self.damage is not None:
             return None
         self._try_write()
-        behind = (
-            self._sealed
-            or self.epochs.changes != self._epochs_written
-            or self._directory_changes != self._directory_synced
-            or (self._synced_mode and self.recovery_point < self._written_offset)
-        )
-        return self._round(sync_active=self._synced_mode) if behind else None
+        active_behind = self._synced_mode and self.recovery_point < self._written_offset
+        if not active_behind and not self._debt.is_due:
+            return None
+        return self._round(sync_active=self._synced_mode)
 
     def _round(self, *, sync_active: bool) -> SyncRound:
-        epochs_behind = self.epochs.changes != self._epochs_written
-        return SyncRound(
-            directory=self.directory,
-            disk=self._disk,
-            files=self._files,
-            end_offset=self._written_offset if sync_active else self._active.base_offset,
-            sealed=tuple(self._sealed),
-            snapshots=tuple(self._snapshots),
-            epochs=self.epochs.encode() if epochs_behind else None,
-            epoch_changes=self.epochs.changes,
-            directory_changes=self._directory_changes,
-            directory_changed=self._directory_changes != self._directory_synced,
-            active=self._active if sync_active else None,
-        )
+        return self._debt.round(written_offset=self._written_offset, sync_active=sync_active)
 
     def _finish_round(self, round_: SyncRound) -> None:
-        for segment in round_.sealed:
-            segment.freeze_indexes()
-        del self._sealed[: len(round_.sealed)]
-        del self._snapshots[: len(round_.snapshots)]
-        self._epochs_written = round_.epoch_changes
-        self._directory_synced = round_.directory_changes
+        self._debt.pay(round_)
         if self.damage is not None:
             return
         self.recovery_point = max(self.recovery_point, round_.end_offset)
@@ -673,36 +646,9 @@ class PartitionLog:
         # bytes that are not there yet would pass for damage.
         self._try_write()
         upper_bound = min(upper_bound, self._written_offset)
-        if offset >= upper_bound or (max_bytes <= 0 and not at_least_one):
-            return LogRead(next_offset=offset)
-        self.damaged_ranges.check(offset)
-        damaged = self.damaged_ranges.first_above(offset)
-        if damaged is not None and damaged.first_offset < upper_bound:
-            upper_bound = damaged.first_offset
-        found = self._read_below(
-            upper_bound, offset, max_bytes=max_bytes, at_least_one=at_least_one
+        return self._reads.read(
+            offset, max_bytes=max_bytes, upper_bound=upper_bound, at_least_one=at_least_one
         )
-        if at_least_one and not found.size and damaged is not None:
-            # Compaction took all that was left before it.
-            self.damaged_ranges.check(upper_bound)
-        return found
-
-    def _read_below(
-        self, upper_bound: int, offset: int, *, max_bytes: int, at_least_one: bool
-    ) -> LogRead:
-        number = max(0, bisect_right(self._bases, offset) - 1)
-        for segment in self._segments[number:]:
-            try:
-                found = segment.read(
-                    offset, max_bytes=max_bytes, upper_bound=upper_bound, at_least_one=at_least_one
-                )
-            except BatchDamaged as damaged:
-                raise self.note_damage(damaged) from None
-            except OSError as error:
-                raise StorageFailed(f"{self} cannot be read: {error}") from error
-            if found is not None:
-                return found
-        return LogRead(next_offset=offset)
 
     def offset_for_timestamp(
         self, timestamp_ms: int, *, upper_bound: int | None = None
@@ -713,18 +659,11 @@ class PartitionLog:
         it. Raises StorageFailed.
         """
         self._try_write()
-        try:
-            return find_by_timestamp(
-                self._segments,
-                timestamp_ms,
-                log_start_offset=self.log_start_offset,
-                upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
-                damaged=self.damaged_ranges,
-            )
-        except BatchDamaged as damaged:
-            raise self.note_damage(damaged) from None
-        except OSError as error:
-            raise StorageFailed(f"{self} cannot be read: {error}") from error
+        return self._reads.by_timestamp(
+            timestamp_ms,
+            log_start_offset=self.log_start_offset,
+            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+        )
 
     def offset_of_max_timestamp(self, *, upper_bound: int | None = None) -> FoundOffset | None:
         """The first record with the largest timestamp, below `upper_bound` (default: all).
@@ -732,16 +671,10 @@ class PartitionLog:
         Raises StorageFailed.
         """
         self._try_write()
-        try:
-            return find_max_timestamp(
-                self._segments,
-                log_start_offset=self.log_start_offset,
-                upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
-            )
-        except BatchDamaged as damaged:
-            raise self.note_damage(damaged) from None
-        except OSError as error:
-            raise StorageFailed(f"{self} cannot be read: {error}") from error
+        return self._reads.by_max_timestamp(
+            log_start_offset=self.log_start_offset,
+            upper_bound=self.log_end_offset if upper_bound is None else upper_bound,
+        )
 
     def note_damage(self, found: BatchDamaged) -> StorageFailed:
         """A reader met bytes that are not what was written: the log ends before them from now on,
@@ -755,11 +688,12 @@ class PartitionLog:
             # Whoever still reads here may see files that are no longer this log's.
             return StorageFailed(f"{self}: {self._refuse}")
         self._try_write()
-        if found.base_offset in self._bases:
-            number = self._bases.index(found.base_offset)
-            segment = self._segments[number]
+        if found.base_offset in self._segments.bases:
+            number = self._segments.bases.index(found.base_offset)
+            segment = self._segments.all[number]
+            sealed = segment is not self._segments.active
             try:
-                damage = segment.look_again(found, sealed=number + 1 < len(self._segments))
+                damage = segment.look_again(found, sealed=sealed)
             except OSError as error:
                 return StorageFailed(f"{self} cannot be read: {error}")
             if damage is None:
@@ -770,7 +704,7 @@ class PartitionLog:
 
     def _end_damaged(self, number: int, reason: str) -> None:
         """Segment `number` ends before the damage; those behind it wait to be removed."""
-        segment = self._segments[number]
+        segment = self._segments.all[number]
         offset = segment.next_offset
         known = self.damage
         self.damage = Damage(
@@ -782,8 +716,7 @@ class PartitionLog:
             self.log_end_offset if known is None else known.log_end_offset,
         )
         logger.error("%s", self.damage)
-        self._parked = [*self._bases[number + 1 :], *self._parked]
-        self._use_segments(self._segments[: number + 1])
+        self._segments.end_with(number)
         self.log_end_offset = self._written_offset = self.recovery_point = offset
         self._notified_offset = min(self._notified_offset, offset)
         self._waiters.fail(StorageFailed(str(self.damage)), above=offset)
@@ -806,12 +739,7 @@ class PartitionLog:
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """What a reader of committed data must know who has just read [start_offset, end_offset):
         to be asked in the turn of the read, before compaction takes aborted data away."""
-        if start_offset >= end_offset:
-            return []
-        number = max(0, bisect_right(self._bases, start_offset) - 1)
-        return aborted_in(
-            (segment.transactions for segment in self._segments[number:]), start_offset, end_offset
-        )
+        return self._reads.aborted_transactions(start_offset, end_offset)
 
     # Cutting, closing.
 
@@ -844,7 +772,7 @@ class PartitionLog:
         async with self._exclusively(refuse):
             self._cut_begun = False
             try:
-                await self._finish_swap()
+                await self._replacement.finish()
                 yield
             except (BatchDamaged, OSError) as error:
                 if self._cut_begun:
@@ -890,10 +818,10 @@ class PartitionLog:
 
     def _batch_start(self, offset: int) -> int:
         """Base offset of the batch that holds `offset`: where a cut there really ends the log."""
-        number = bisect_right(self._bases, offset) - 1
+        number = self._segments.number_at(offset)
         if number < 0:
             return offset
-        segment = self._segments[number]
+        segment = self._segments.all[number]
         position = segment.locate(offset)
         if position is None:
             return offset
@@ -904,32 +832,31 @@ class PartitionLog:
         # A recovery point above the end would look like damage after a crash.
         await self._checkpoint(recovery_point, self.log_start_offset)
         self._remove_parked()
-        segments = list(self._segments)
+        segments = list(self._segments.all)
         # Newest first: a crash in between leaves a log without holes.
         while len(segments) > 1 and segments[-1].base_offset > offset:
             self._deletes.condemn(segments.pop())
-        self._use_segments(segments)
-        active = self._active
+        self._segments.use(segments)
+        active = self._segments.active
         if self.damage is not None:
             active.file().truncate(active.size)
         active.thaw_indexes()
         active.truncate(offset)
         await self._end_at(active.next_offset)
         self.producers = await rebuild_producers(
-            self._disk, self.directory, self._segments, self.log_end_offset
+            self._disk, self.directory, segments, self.log_end_offset
         )
 
     async def _start_anew(self, start_offset: int) -> None:
-        recovery_point = min(self.recovery_point, self._bases[0], start_offset)
+        recovery_point = min(self.recovery_point, self._segments.bases[0], start_offset)
         await self._checkpoint(recovery_point, start_offset)
         self._remove_parked()
-        for segment in reversed(self._segments):
+        for segment in reversed(self._segments.all):
             self._deletes.condemn(segment)
-        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
-            self._disk.remove(snapshot_path(self.directory, snapshot_offset))
-        self._snapshots = []
+        remove_snapshots(self._disk, self.directory, lambda _: True)
+        self._debt.forget_snapshots()
         now_ms = self._clock.now_ms()
-        self._use_segments(
+        self._segments.use(
             [Segment.create(self.directory, start_offset, self._files, self.config, now_ms)]
         )
         self.epochs.clear()
@@ -944,12 +871,8 @@ class PartitionLog:
         self.log_end_offset = self._written_offset = self._notified_offset = end_offset
         self.recovery_point = min(self.recovery_point, end_offset)
         self.epochs.truncate_from_end(end_offset)
-        for snapshot_offset in snapshot_offsets(self._disk, self.directory):
-            if snapshot_offset > end_offset:
-                self._disk.remove(snapshot_path(self.directory, snapshot_offset))
-        self._sealed = [segment for segment in self._sealed if segment in self._segments[:-1]]
-        self._snapshots = [entry for entry in self._snapshots if entry[0] <= end_offset]
-        self._directory_changes += 1
+        remove_snapshots(self._disk, self.directory, lambda offset: offset > end_offset)
+        self._debt.cut_to(end_offset)
         self._waiters.fail(StorageFailed(f"{self} was cut to {end_offset}"), above=end_offset)
         await self._commit.run_once(self._round(sync_active=True))
         # Only now: before, a crash could bring back what was cut, and not the note about it. And
@@ -971,9 +894,9 @@ class PartitionLog:
         self._cut_begun = True
 
     def _remove_parked(self) -> None:
-        for base_offset in reversed(self._parked):
+        for base_offset in reversed(self._segments.parked):
             self._deletes.condemn(Segment(self.directory, base_offset, self._files, self.config))
-        self._parked = []
+        self._segments.parked = []
 
     async def advance_log_start(self, offset: int) -> None:
         """Records below `offset` are deleted: whole segments go, the rest is hidden.
@@ -998,7 +921,7 @@ class PartitionLog:
         """Retention: see `outlived`. Moves the log start; what cannot go yet goes later."""
         now_ms = self._clock.now_ms()
         found = outlived(
-            self._segments,
+            self._segments.all,
             self.config,
             log_start_offset=self.log_start_offset,
             high_watermark=high_watermark,
@@ -1007,14 +930,14 @@ class PartitionLog:
         self._warn_of_future(found.blocked_by_future)
         if found.count == 0 or self._refuse is not None or self.damage is not None:
             return found
-        if found.count == len(self._segments):
+        if found.count == len(self._segments.all):
             try:
                 self._roll(self.log_end_offset, now_ms)
             except StorageFailed as failed:  # No room: the others can go all the same.
                 logger.warning("%s: the last segment stays: %s", self, failed)
             self._commit.request()
-        first_kept = min(found.count, len(self._segments) - 1)
-        start_offset = max(self.log_start_offset, self._bases[first_kept])
+        first_kept = min(found.count, len(self._segments.all) - 1)
+        start_offset = max(self.log_start_offset, self._segments.bases[first_kept])
         if found.count > found.below_start:
             logger.info(
                 "%s: retention moves the start from %d to %d (segments by size %d, by age %d)",
@@ -1043,10 +966,9 @@ class PartitionLog:
     def _delete_below_start(self) -> None:
         """Segments wholly below the log start go; one that is not synced yet goes after its sync,
         so that the segment behind it is sure to be there after a loss of power."""
-        if self._refuse is not None or self.damage is not None or self._swap is not None:
+        if self._refuse is not None or self.damage is not None or self.swap_unfinished:
             return
-        keep = bisect_right(self._bases, self.log_start_offset) - 1
-        doomed = self.synced_segments[:keep]
+        doomed = self._segments.synced[: self._segments.number_at(self.log_start_offset)]
         # Oldest first, and out of the list one by one: a crash in between, and a disk that
         # refuses, leave a log without holes.
         for segment in doomed:
@@ -1055,27 +977,27 @@ class PartitionLog:
             except OSError as error:
                 logger.error("%s: segment %d stays: %s", self, segment.base_offset, error)
                 break
-            self._use_segments(self._segments[1:])
+            self._segments.use(self._segments.all[1:])
         if not doomed:
             return
         try:
-            for snapshot_offset in snapshot_offsets(self._disk, self.directory):
-                if snapshot_offset < self._bases[0]:
-                    self._disk.remove(snapshot_path(self.directory, snapshot_offset))
+            first = self._segments.bases[0]
+            remove_snapshots(self._disk, self.directory, lambda offset: offset < first)
             self._forget_ranges()
         except OSError as error:
             # They say nothing about what is left, and go at the next start.
             logger.warning("%s: files about what was deleted stay: %s", self, error)
-        self._directory_changes += 1
+        self._debt.note_names()
         self._commit.request()
 
     def _forget_ranges(self) -> bool:
         """The notes of what was set aside where the log no longer is. True if some went; durable
         after a sync of the directory."""
-        gone = self.damaged_ranges.forget_outside(self._bases[0], self.log_end_offset)
+        gone = self.damaged_ranges.forget_outside(self._segments.bases[0], self.log_end_offset)
         for found in gone:
             self._disk.remove(f"{self.directory}/{found.file_name}")
-        self._directory_changes += bool(gone)
+        if gone:
+            self._debt.note_names()
         return bool(gone)
 
     async def replace_segments(self, old: Sequence[Segment], new: Segment) -> bool:
@@ -1087,139 +1009,34 @@ class PartitionLog:
         any more: retention or a cut came first. OSError: `swap_unfinished` tells whether something
         is left to be done, which the log then does as soon as it can.
         """
-        if self._refuse is not None:
-            self.discard_segment(new)
-            return False
-        # Its own task: once decided, a cancelled cleaner must not leave a swap half-made in a log
-        # that goes on.
-        swap: asyncio.Task[bool | OSError] = self._scope.spawn(
-            self._replace(list(old), new), name=f"swap in {self}"
-        )
-        replaced = await asyncio.shield(swap)
-        if isinstance(replaced, OSError):
-            raise replaced
-        return replaced
-
-    async def _replace(self, old: list[Segment], new: Segment) -> bool | OSError:
-        async with self._exclusive:
-            if self._swap is not None:
-                raise Fatal(f"{self}: two swaps at once")
-            gone = {segment.base_offset for segment in old[1:]}
-            swap = self._swap = SegmentSwap(
-                old,
-                new,
-                disk=self._disk,
-                condemn=self._deletes.condemn,
-                afterwards=lambda: self._remove_snapshots(gone),
-            )
-            replaced: bool | OSError = False
-            try:
-                if self._place_of(old) is not None:
-                    await store_segment(new, self._disk, self._files)
-                    await swap.decide()
-                    replaced = self._use_replacement(old, new)
-                    if not replaced:
-                        swap.give_up()
-            except OSError as error:
-                replaced = error
-            try:
-                await self._finish_swap()
-            except OSError as error:
-                logger.warning("%s: a swap of segments is finished later: %s", self, error)
-                self._scope.spawn(self._finish_swap_later(), name=f"finish swap in {self}")
-                return error
-            return replaced
+        return await self._replacement.replace(old, new)
 
     def discard_segment(self, made: Segment) -> None:
         """One that compaction was making: removed, now or as soon as the disk allows it."""
-        try:
-            made.remove(self._disk)
-        except OSError as error:
-            logger.warning("%s is removed later: %s", made.log_path, error)
-            if self._refuse is None and self._swap is None:
-                self._swap = SegmentSwap((), made, disk=self._disk, condemn=self._deletes.condemn)
-                self._scope.spawn(self._finish_swap_later(), name=f"tidy {self}")
-
-    def _use_replacement(self, old: list[Segment], new: Segment) -> bool:
-        """False: somebody has met damage while it was made."""
-        first = self._place_of(old)
-        if first is None:
-            return False
-        new.next_offset = old[-1].next_offset
-        self._use_segments([*self._segments[:first], new, *self._segments[first + len(old) :]])
-        return True
+        self._replacement.discard(made)
 
     @property
     def swap_unfinished(self) -> bool:
-        """Reads and appends go on; segments are neither deleted nor cut off before it is, and
-        compaction must make none."""
-        return self._swap is not None
-
-    async def _finish_swap(self) -> None:
-        """With `_exclusive`. Raises OSError: not yet."""
-        if self._swap is not None:
-            await self._swap.go_on()
-            self._swap = None
-            self._delete_below_start()
-
-    async def _finish_swap_later(self) -> None:
-        refused: OSError | None = None
-        while self.swap_unfinished:
-            await asyncio.sleep(RETRY_SECONDS)
-            async with self._exclusive:
-                if self._refuse is not None:
-                    return  # Opened again or started anew, it is finished by recovery.
-                try:
-                    await self._finish_swap()
-                except OSError as error:
-                    if refused is None or refused.errno != error.errno:
-                        logger.warning("%s: the swap is not finished yet: %s", self, error)
-                    refused = error
-        logger.info("%s: the swap of segments is finished", self)
-
-    def _remove_snapshots(self, offsets: set[int]) -> None:
-        """Those of segments that are gone; the start of the log needs the others only."""
-        for offset in snapshot_offsets(self._disk, self.directory):
-            if offset in offsets:
-                self._disk.remove(snapshot_path(self.directory, offset))
-
-    def _place_of(self, segments: list[Segment]) -> int | None:
-        """Number of the first of `segments`, when they stand side by side in a log that goes on."""
-        if self._refuse is not None or self.damage is not None:
-            return None
-        synced = self.synced_segments
-        for number, segment in enumerate(synced):
-            if segment is segments[0]:
-                beside = synced[number : number + len(segments)]
-                same = all(here is asked for here, asked in zip(beside, segments, strict=False))
-                return number if same and len(beside) == len(segments) else None
-        return None
+        """See `SegmentReplacement.unfinished`."""
+        return self._replacement.unfinished
 
     async def close(self) -> None:
         """Write, sync and close everything; the log is then clean and `recovery_point` its end. One
         that is `half_cut` stays as it is on disk; where the disk has no room, see `left_open`."""
         try:
             async with self._exclusively("the log is closed"):
-                await self._finish_swap_at_the_end()
+                await self._replacement.finish_at_the_end()
                 await self._sync_all()
         except StorageFailed:
             if self.half_cut is None:
                 raise
         await self._end("the log is closed")
 
-    async def _finish_swap_at_the_end(self) -> None:
-        try:
-            await self._finish_swap()
-        except OSError as error:
-            logger.warning("%s: a swap is left to the next start: %s", self, error)
-
     async def _sync_all(self) -> None:
         self._try_write()
         if self.damage is not None:
             return
-        self._sealed.append(self._active)
-        self._snapshots.append((self.log_end_offset, self.producers.capture()))
-        self._directory_changes += 1
+        self._debt.seal(self.log_end_offset, self.producers.capture())
         try:
             await self._commit.run_once(
                 self._round(sync_active=True), patience_s=CLOSE_PATIENCE_SECONDS
@@ -1232,7 +1049,7 @@ class PartitionLog:
 
     async def _sync_batches(self) -> None:
         """What needs no room. In synced mode all that was acknowledged is on the device already."""
-        for segment in self._sealed:
+        for segment in self._segments.unsynced:
             try:
                 await self._files.sync(segment.log_path)
             except OSError as error:
@@ -1260,15 +1077,5 @@ class PartitionLog:
         self._closed = True
         self._waiters.fail(StorageFailed(f"{self}: {why}"), above=-1)
         await self._scope.close()
-        for segment in self._segments:
+        for segment in self._segments.all:
             segment.forget_files()
-
-
-MAX_NAME = 255
-"""Longest file name that common file systems take."""
-
-
-def folder_name(topic: str, partition: int, suffix: str = "") -> str:
-    """Name of a partition's folder; with a suffix it is cut in the topic to stay a legal name."""
-    tail = f"-{partition}" + (f".{suffix}" if suffix else "")
-    return topic[: MAX_NAME - len(tail)] + tail

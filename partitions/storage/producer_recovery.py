@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from ...seam import Disk, offload, read_file
 from ...wire.records import BatchHeader
@@ -46,6 +46,13 @@ def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
 
 def snapshot_path(directory: str, offset: int) -> str:
     return f"{directory}/{file_name(offset, SNAPSHOT_SUFFIX)}"
+
+
+def remove_snapshots(disk: Disk, directory: str, doomed: Callable[[int], bool]) -> None:
+    """Those whose offsets are `doomed`. Raises OSError."""
+    for offset in snapshot_offsets(disk, directory):
+        if doomed(offset):
+            disk.remove(snapshot_path(directory, offset))
 
 
 def producer_batch(header: BatchHeader, base_offset: int) -> ProducerBatch:

@@ -122,7 +122,7 @@ class Script:
     async def retain(self, log: PartitionLog) -> None:
         end = log.log_end_offset
         found = outlived(
-            log._segments,
+            log._segments.all,
             CONFIG,
             log_start_offset=5,
             high_watermark=end,

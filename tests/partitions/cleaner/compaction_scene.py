@@ -201,7 +201,7 @@ async def settle(log: PartitionLog) -> None:
     """Return when all that was rolled is on the device."""
     await log._commit.pause()
     log._commit.resume()
-    if log._sealed:
+    if log._segments.unsynced:
         await log._commit.pause()
         log._commit.resume()
 

@@ -524,7 +524,7 @@ async def test_a_clean_start_reads_no_more_for_more_bytes() -> None:
         disk.read = 0
         log = await open_log(disk, config, clean=True, recovery_point=log.log_end_offset)
         reads.append(disk.read)
-        assert log._segments[0].newest_ms() == NOW_MS + 1
+        assert log._segments.all[0].newest_ms() == NOW_MS + 1
         await log.close()
     # Bisecting a longer index takes a few reads more, and so do the producers' windows.
     assert reads[1] < 3 * reads[0], reads

@@ -81,7 +81,7 @@ async def test_p09_a_wrong_max_timestamp_is_put_right(
     assert newest is not None
     assert (newest.offset, newest.timestamp_ms) == (1, 6000)
     assert log.synced_segments == ()
-    assert log._active.newest_ms() == 6000, "so is the age for retention"
+    assert log._segments.active.newest_ms() == 6000, "so is the age for retention"
     await log.close()
 
 
