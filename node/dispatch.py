@@ -8,15 +8,17 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..wire import (
+    BYTES_IN_ONE_STEP,
     ApiKey,
     Buffer,
     DecodeError,
     ErrorCode,
     Message,
     RequestHeader,
+    Steps,
     api,
     decode_request_header,
-    encode_response,
+    encode_response_in_steps,
 )
 from .caller import Caller
 from .served import Call, CloseConnection, Handler, Reply, Served
@@ -42,8 +44,11 @@ class Dispatcher:
         self._requests = Counter() if requests is None else requests
         self._handlers: dict[ApiKey, Handler] = {}
 
-    def decode(self, frame: memoryview, caller: Caller) -> tuple[Served, Call, Message | None]:
-        """What is asked. None as request: ApiVersions in a version that is not served.
+    def decode(
+        self, frame: memoryview, caller: Caller
+    ) -> Steps[tuple[Served, Call, Message | None]]:
+        """What is asked; in one step where the frame is short. None as request: ApiVersions in a
+        version that is not served.
 
         Raises CloseConnection for what Kafka closes a connection for.
         """
@@ -54,10 +59,14 @@ class Dispatcher:
                 raise CloseConnection(f"API key {header.api_key} is not served here")
             if not served.serves(header.api_version):
                 return served, self._refused_version(header, caller), None
-            known = api(header.api_key)
+            known = api(header.api_key).request
             # Bytes behind the request are ignored, as in Kafka: librdkafka asks for all topics in
             # a flexible version with a count of four bytes, of which one is read.
-            request, _ = known.request.decode_from(frame, position, header.api_version)
+            if len(frame) < BYTES_IN_ONE_STEP:
+                request, _ = known.decode_from(frame, position, header.api_version)
+            else:
+                steps = known.decode_in_steps(frame, position, header.api_version)
+                request, _ = yield from steps
         except DecodeError as error:
             raise CloseConnection(
                 f"a request of {len(frame)} bytes is malformed: {error}"
@@ -90,8 +99,9 @@ class Dispatcher:
             handler = self._handlers[served.key] = served.load()
         return handler(self._services, request, call)
 
-    def encode(self, call: Call, response: Message) -> list[Buffer]:
-        return encode_response(call.header, response)
+    def encode(self, call: Call, response: Message) -> Steps[list[Buffer]]:
+        """In one step where the response is short."""
+        return encode_response_in_steps(call.header, response)
 
 
 def unexpected(call: Call, error: Exception) -> Message | None:

@@ -20,7 +20,7 @@ from ..raftlog import (
     accept_factory,
 )
 from ..seam import Buffer, OnFatal, TaskScope, accept_no_more
-from ..wire import DecodeError, Message
+from ..wire import DecodeError, Message, Steps
 from .addresses import Address
 from .caller import Caller
 from .dispatch import Dispatcher
@@ -167,11 +167,13 @@ class InternodeConnection:
             self._paused = True
             self._channel.pause_reading()
 
-    def _encode(self, call: Call, reply: Reply) -> list[Buffer]:
+    def _encode(self, call: Call, reply: Reply) -> Steps[list[Buffer]]:
         if isinstance(reply, ControllerAnswer):
-            return with_index(reply.index, self._dispatcher.encode(call, reply.response))
-        assert isinstance(reply, Message)
-        return with_index(0, self._dispatcher.encode(call, reply))
+            index, response = reply.index, reply.response
+        else:
+            index, response = 0, reply
+        assert isinstance(response, Message)
+        return with_index(index, (yield from self._dispatcher.encode(call, response)))
 
     def _send(self, parts: list[Buffer]) -> None:
         try:

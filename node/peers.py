@@ -13,13 +13,14 @@ from ..metadata.controller import ControllerAnswer
 from ..metadata.image import ClusterImage
 from ..partitions import PeerLost
 from ..raftlog import Channel, ChannelClosed, Credential, HandshakeFailed, dial
+from ..seam import Buffer, with_pauses
 from ..wire import (
     ApiKey,
     Message,
     RequestHeader,
     WireError,
-    decode_response,
-    encode_request,
+    decode_response_in_steps,
+    encode_request_in_steps,
 )
 from .addresses import Address
 from .internode_frame import KAFKA_SERVICE, split_answer, with_origin
@@ -37,9 +38,8 @@ class InternodePeer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._next_correlation = 0
-        self._waiting: deque[tuple[RequestHeader, asyncio.Future[ControllerAnswer[Message]]]] = (
-            deque()
-        )
+        self._waiting: deque[asyncio.Future[memoryview]] = deque()
+        """For their answers, in the order in which the requests were sent."""
         self._lost: str | None = None
         channel.set_receiver(self._on_frame, self._on_close)
 
@@ -71,7 +71,11 @@ class InternodePeer:
         origin: Origin | None = None,
         client_id: str = INTERNODE_CLIENT_ID,
     ) -> ControllerAnswer[Message]:
-        """The response with the metadata index it depends on. Raises PeerLost."""
+        """The response with the metadata index it depends on. Raises PeerLost.
+
+        A long request is encoded, and a long answer decoded, over several turns of the loop (RULES
+        F1): meanwhile it must not change, and others may be sent before it.
+        """
         if self._lost is not None:
             raise PeerLost(self._lost)
         if len(self._waiting) >= MAX_WAITING:
@@ -83,15 +87,28 @@ class InternodePeer:
             client_id=client_id,
         )
         self._next_correlation = (self._next_correlation + 1) & 0x7FFF_FFFF
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[ControllerAnswer[Message]] = loop.create_future()
         epoch, sequence = (origin.broker_epoch, origin.sequence) if origin else (0, 0)
+        parts = await with_pauses(encode_request_in_steps(header, request))
+        payload = await self._answer_to(with_origin(epoch, sequence, parts), deadline, api_key)
         try:
-            self._channel.send(with_origin(epoch, sequence, encode_request(header, request)))
+            index, body = split_answer(payload)
+            response = await with_pauses(decode_response_in_steps(header, body))
+        except WireError as error:
+            self._lose(f"a malformed answer: {error}")
+            raise PeerLost(f"a malformed answer: {error}") from error
+        return ControllerAnswer(response, index)
+
+    async def _answer_to(self, parts: list[Buffer], deadline: float, api_key: ApiKey) -> memoryview:
+        if self._lost is not None:
+            raise PeerLost(self._lost)  # In the turns in which the request was encoded.
+        try:
+            self._channel.send(parts)
         except ChannelClosed as error:
             self._lose(str(error))
             raise PeerLost(str(error)) from error
-        self._waiting.append((header, answered))
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[memoryview] = loop.create_future()
+        self._waiting.append(answered)
         timer = loop.call_at(deadline, self._lose, f"no answer to {api_key.name} in time")
         try:
             return await answered
@@ -105,16 +122,9 @@ class InternodePeer:
         if not self._waiting:
             self._lose("an answer to nothing")
             return
-        header, answered = self._waiting.popleft()
-        try:
-            index, body = split_answer(payload)
-            response = decode_response(header, body)
-        except WireError as error:
-            self._fail(answered, f"a malformed answer: {error}")
-            self._lose(f"a malformed answer: {error}")
-            return
+        answered = self._waiting.popleft()
         if not answered.done():
-            answered.set_result(ControllerAnswer(response, index))
+            answered.set_result(payload)
 
     def _on_close(self) -> None:
         self._lose("the channel was closed")
@@ -125,13 +135,9 @@ class InternodePeer:
         self._lost = f"node {self._channel.peer.node_id}: {reason}"
         self._channel.close()
         waiting, self._waiting = self._waiting, deque()
-        for _, answered in waiting:
-            self._fail(answered, self._lost)
-
-    @staticmethod
-    def _fail(answered: asyncio.Future[ControllerAnswer[Message]], reason: str) -> None:
-        if not answered.done():
-            answered.set_exception(PeerLost(reason))
+        for answered in waiting:
+            if not answered.done():
+                answered.set_exception(PeerLost(self._lost))
 
 
 class Peers:

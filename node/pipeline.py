@@ -5,6 +5,9 @@
 A request starts when it is the oldest, or when everything before it has started and may be
 overtaken by its API (`Served.may_start_behind`): a client's pipelined produce requests are appended
 in one turn of the loop, while an OffsetFetch still sees the OffsetCommit before it.
+
+One that names thousands of partitions is decoded over several turns, and those behind it wait; so
+is a long answer encoded (RULES F1).
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ..metadata.commands import Origin
-from ..seam import Buffer, Fatal, OnFatal, TaskScope
-from ..wire import ApiKey, Message
+from ..seam import Buffer, Fatal, OnFatal, TaskScope, all_at_once, with_pauses
+from ..wire import ApiKey, Message, Steps
 from .caller import Caller
 from .dispatch import Dispatcher, unexpected
 from .served import Call, CloseConnection, Reply, Served, is_reply
@@ -39,7 +42,9 @@ class _Entry:
 
 
 Send = Callable[[list[Buffer]], None]
-Encode = Callable[[Call, Reply], list[Buffer]]
+Encode = Callable[[Call, Reply], Steps[list[Buffer]]]
+Decoded = tuple[Served, Call, Message | None]
+Received = tuple[memoryview, Origin | None]
 
 
 class Pipeline:
@@ -69,6 +74,9 @@ class Pipeline:
         self._on_progress = on_progress
         self._tasks = tasks
         self._on_fatal = on_fatal
+        self._undecoded: deque[Received] = deque()
+        """Those behind one that is being decoded."""
+        self._decoding: asyncio.Task[None] | None = None
         self._waiting: deque[_Entry] = deque()
         self._unanswered: deque[_Entry] = deque()
         self._unanswered_keys: dict[ApiKey, int] = {}
@@ -81,15 +89,45 @@ class Pipeline:
         """Their bytes."""
 
     def receive(self, frame: memoryview, origin: Origin | None = None) -> None:
-        try:
-            served, call, request = self._dispatcher.decode(frame, self._caller)
-        except CloseConnection as error:
-            self._fail(str(error))
-            return
-        call.origin = origin
-        self._waiting.append(_Entry(served, call, request, len(frame)))
         self.count += 1
         self.size += len(frame)
+        if self._decoding is None:
+            self._decode(frame, origin)
+        else:
+            self._undecoded.append((frame, origin))
+
+    def _decode(self, frame: memoryview, origin: Origin | None) -> None:
+        """What takes more than one step goes on in a task."""
+        steps = self._dispatcher.decode(frame, self._caller)
+        try:
+            next(steps)
+        except StopIteration as end:
+            self._take(end.value, len(frame), origin)
+        except CloseConnection as error:
+            self._fail(str(error))
+        else:
+            self._decoding = self._tasks.spawn(
+                self._decode_rest(steps, len(frame), origin), name="decode a request"
+            )
+
+    async def _decode_rest(self, steps: Steps[Decoded], size: int, origin: Origin | None) -> None:
+        try:
+            decoded = await with_pauses(steps)
+        except CloseConnection as error:
+            self._decoding = None
+            self._fail(str(error))
+            return
+        self._decoding = None
+        self._take(decoded, size, origin)
+        while self._undecoded and self._decoding is None:
+            self._decode(*self._undecoded.popleft())
+
+    def _take(self, decoded: Decoded, size: int, origin: Origin | None) -> None:
+        if self._closed:
+            return
+        served, call, request = decoded
+        call.origin = origin
+        self._waiting.append(_Entry(served, call, request, size))
         self._pump()
 
     def hold(self) -> None:
@@ -103,6 +141,9 @@ class Pipeline:
     def abandon(self) -> None:
         """The connection is gone: nothing waiting starts, no answer is sent any more."""
         self._closed = True
+        self._undecoded.clear()
+        if self._decoding is not None:
+            self._decoding.cancel()
         self._waiting.clear()
         for entry in self._unanswered:
             if entry.call.on_gone is not None and not entry.ready:
@@ -144,7 +185,7 @@ class Pipeline:
             result = self._dispatcher.handle(entry.served, entry.call, entry.request)
             entry.request = None
             if is_reply(result):
-                self._finish(entry, result)
+                self._answer_at_once(entry, result)
             else:
                 entry.task = self._tasks.spawn(self._await(entry, result), name="request")
                 # A task that is cancelled before its first step never gets to the handler.
@@ -158,7 +199,10 @@ class Pipeline:
 
     async def _await(self, entry: _Entry, reply: Coroutine[Any, Any, Reply]) -> None:
         try:
-            self._finish(entry, await reply)
+            answer = await reply
+            if answer is not None and not self._closed:
+                entry.parts = await with_pauses(self._encode(entry.call, answer))
+            entry.ready = True
         except Fatal:
             raise  # The task's owner ends the process.
         except CloseConnection as error:
@@ -167,16 +211,32 @@ class Pipeline:
             self._finish_badly(entry, error)
         self._pump()
 
-    def _finish(self, entry: _Entry, reply: Reply) -> None:
-        if self._closed:
-            return
+    def _answer_at_once(self, entry: _Entry, reply: Reply) -> None:
+        """But for what is left to encode in other turns."""
         if reply is not None:
-            entry.parts = self._encode(entry.call, reply)
+            steps = self._encode(entry.call, reply)
+            try:
+                next(steps)
+            except StopIteration as end:
+                entry.parts = end.value
+            else:
+                rest = self._encode_rest(entry, steps)
+                entry.task = self._tasks.spawn(rest, name="encode an answer")
+                return
         entry.ready = True
+
+    async def _encode_rest(self, entry: _Entry, steps: Steps[list[Buffer]]) -> None:
+        try:
+            entry.parts = await with_pauses(steps)
+            entry.ready = True
+        except Exception as error:
+            self._finish_badly(entry, error)
+        self._pump()
 
     def _finish_badly(self, entry: _Entry, error: Exception) -> None:
         response = unexpected(entry.call, error)
-        entry.parts = None if response is None else self._encode(entry.call, response)
+        if response is not None:
+            entry.parts = all_at_once(self._encode(entry.call, response))
         entry.ready = entry.last = True
 
     def _answer_oldest(self) -> int:

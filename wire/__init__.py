@@ -18,17 +18,22 @@ from .buffers import Buffer, Records
 from .errors import ErrorCode
 from .exceptions import DecodeError, EncodeError, WireError
 from .frame import (
+    BYTES_IN_ONE_STEP,
     RequestHeader,
     decode_request,
     decode_request_header,
     decode_response,
+    decode_response_in_steps,
     encode_request,
+    encode_request_in_steps,
     encode_response,
+    encode_response_in_steps,
 )
-from .schema import ZERO_UUID, Message, Struct
+from .schema import ZERO_UUID, Message, Steps, Struct
 from .versioned import CoordinatorKey, Versioned
 
 __all__ = [
+    "BYTES_IN_ONE_STEP",
     "ZERO_UUID",
     "Api",
     "ApiKey",
@@ -40,6 +45,7 @@ __all__ = [
     "Message",
     "Records",
     "RequestHeader",
+    "Steps",
     "Struct",
     "Versioned",
     "WireError",
@@ -48,6 +54,9 @@ __all__ = [
     "decode_request",
     "decode_request_header",
     "decode_response",
+    "decode_response_in_steps",
     "encode_request",
+    "encode_request_in_steps",
     "encode_response",
+    "encode_response_in_steps",
 ]

@@ -15,6 +15,9 @@ string in a flexible version:
     o1.name = b[p:q].decode()
     p = q
 
+Each has a second form, a generator that pauses after so many items of arrays, for messages that
+would hold the event loop (RULES F1).
+
 Safety of decoding rests on four checks: `unpack_from` and indexing raise at the end of the buffer;
 every slice is compared with `end` first, because slicing is silent; an array's count times the
 smallest size of its element must fit into what is left *before* anything is allocated; varints
@@ -32,7 +35,17 @@ from typing import Any
 from uuid import UUID
 
 from .exceptions import DecodeError, EncodeError, WireError
-from .schema import ZERO_UUID, Decoder, Encoder, Field, Message, Struct, Versions
+from .schema import (
+    ZERO_UUID,
+    Decoder,
+    DecoderInSteps,
+    Encoder,
+    EncoderInSteps,
+    Field,
+    Message,
+    Struct,
+    Versions,
+)
 from .varint import decode_unsigned, encode_unsigned
 
 FIXED = {
@@ -47,6 +60,9 @@ FIXED = {
 }
 """Kinds of one size, with their `struct` format."""
 
+ITEMS_AT_ONCE = 500
+"""Items of arrays between two pauses of the generators: about a millisecond."""
+
 MAX_STRING = 32767
 """Bytes of a string; flexible versions could say more but must not (Kafka refuses it, too)."""
 
@@ -56,9 +72,14 @@ def compile_decoder(message: type[Message], version: int) -> Decoder:
     Raises:
         DecodeError: the message has no such version.
     """
-    if version not in message.__versions__:
-        raise DecodeError(f"{message.__name__} has no version {version}")
-    return _DecoderSource(message, version).function()
+    decoder: Decoder = _decoder_source(message, version, in_steps=False).function()
+    return decoder
+
+
+def compile_decoder_in_steps(message: type[Message], version: int) -> DecoderInSteps:
+    """As `compile_decoder`."""
+    decoder: DecoderInSteps = _decoder_source(message, version, in_steps=True).function()
+    return decoder
 
 
 def compile_encoder(message: type[Message], version: int) -> Encoder:
@@ -66,9 +87,26 @@ def compile_encoder(message: type[Message], version: int) -> Encoder:
     Raises:
         EncodeError: the message has no such version.
     """
+    encoder: Encoder = _encoder_source(message, version, in_steps=False).function()
+    return encoder
+
+
+def compile_encoder_in_steps(message: type[Message], version: int) -> EncoderInSteps:
+    """As `compile_encoder`."""
+    encoder: EncoderInSteps = _encoder_source(message, version, in_steps=True).function()
+    return encoder
+
+
+def _decoder_source(message: type[Message], version: int, *, in_steps: bool) -> _DecoderSource:
+    if version not in message.__versions__:
+        raise DecodeError(f"{message.__name__} has no version {version}")
+    return _DecoderSource(message, version, in_steps=in_steps)
+
+
+def _encoder_source(message: type[Message], version: int, *, in_steps: bool) -> _EncoderSource:
     if version not in message.__versions__:
         raise EncodeError(f"{message.__name__} has no version {version}")
-    return _EncoderSource(message, version).function()
+    return _EncoderSource(message, version, in_steps=in_steps)
 
 
 def source_of(message: type[Message], version: int) -> str:
@@ -102,9 +140,10 @@ class _Source:
 
     error: type[WireError]
 
-    def __init__(self, message: type[Message], version: int) -> None:
+    def __init__(self, message: type[Message], version: int, *, in_steps: bool = False) -> None:
         self.message = message
         self.version = version
+        self.in_steps = in_steps
         self.flexible = version in message.__flexible__
         self.what = f"{message.__name__} v{version}"
         self.names: dict[str, Any] = {self.error.__name__: self.error}
@@ -142,6 +181,19 @@ class _Source:
         exec(compile(source, filename, "exec"), self.names)
         return self.names[name]
 
+    def begin_steps(self) -> None:
+        if self.in_steps:
+            self.line(1, f"left = {ITEMS_AT_ONCE}")
+            self.line(1, "if not left: yield")  # a generator also where no array is
+
+    def item_done(self, indent: int) -> None:
+        """At the end of the loop over an array."""
+        if self.in_steps:
+            self.line(indent, "left -= 1")
+            self.line(indent, "if not left:")
+            self.line(indent + 1, f"left = {ITEMS_AT_ONCE}")
+            self.line(indent + 1, "yield")
+
     def compact(self, field: Field) -> bool:
         return self.flexible and not field.classic
 
@@ -151,8 +203,8 @@ class _DecoderSource(_Source):
 
     error = DecodeError
 
-    def __init__(self, message: type[Message], version: int) -> None:
-        super().__init__(message, version)
+    def __init__(self, message: type[Message], version: int, *, in_steps: bool = False) -> None:
+        super().__init__(message, version, in_steps=in_steps)
         self.names |= {
             "new": object.__new__,
             "uvarint": decode_unsigned,
@@ -168,9 +220,10 @@ class _DecoderSource(_Source):
         # from `bytes`, whose slices decode faster.
         self._through_view = message.__in_place__ or _holds_records(message, version)
 
-    def function(self) -> Decoder:
+    def function(self) -> Any:
         root = self.fresh("o")
         self.line(0, "def decode(b, p):")
+        self.begin_steps()
         if self._through_view:
             self.line(1, "b = memoryview(b)")
         else:
@@ -183,8 +236,7 @@ class _DecoderSource(_Source):
         self.line(2, f"raise DecodeError('{self.what} is truncated at byte %d' % end) from None")
         self.line(1, "except UnicodeDecodeError as error:")
         self.line(2, f"raise DecodeError('{self.what}: %s' % error) from None")
-        decoder: Decoder = self.build("decode")
-        return decoder
+        return self.build("decode")
 
     # Runs of fixed sizes
 
@@ -332,6 +384,7 @@ class _DecoderSource(_Source):
         else:
             self._value(indent + 1, element, item)
         self.line(indent + 1, f"{items}.append({item})")
+        self.item_done(indent + 1)
 
     def _tagged_fields(self, indent: int, tagged: list[Field], target: str) -> None:
         count, tag, after = self.fresh("n"), self.fresh("t"), self.fresh("q")
@@ -362,8 +415,8 @@ class _EncoderSource(_Source):
 
     error = EncodeError
 
-    def __init__(self, message: type[Message], version: int) -> None:
-        super().__init__(message, version)
+    def __init__(self, message: type[Message], version: int, *, in_steps: bool = False) -> None:
+        super().__init__(message, version, in_steps=in_steps)
         self.names |= {
             "uvarint": encode_unsigned,
             "total": _total_size,
@@ -374,8 +427,9 @@ class _EncoderSource(_Source):
         self._run: list[tuple[str, str]] = []
         self._has_records = _holds_records(message, version)
 
-    def function(self) -> Encoder:
+    def function(self) -> Any:
         self.line(0, "def encode(o, w):")
+        self.begin_steps()
         if self._has_records:
             self.line(1, "parts = []")
         self.line(1, "try:")
@@ -390,8 +444,7 @@ class _EncoderSource(_Source):
         self.line(1, "except EncodeError: raise")
         self.line(1, "except wrong_value as error:")
         self.line(2, f"raise EncodeError('{self.what}: ' + explain(o, error)) from error")
-        encoder: Encoder = self.build("encode")
-        return encoder
+        return self.build("encode")
 
     # Runs of fixed sizes
 
@@ -541,6 +594,7 @@ class _EncoderSource(_Source):
         else:
             self._value(indent + 1, element, item)
         self._flush(indent + 1)
+        self.item_done(indent + 1)
 
     def _numbers(self, indent: int, field: Field, element: Field, items: str) -> None:
         code = FIXED[element.kind]

@@ -16,7 +16,12 @@ from struct import error as struct_error
 from .api_keys import Api, all_apis, api
 from .buffers import Buffer
 from .exceptions import DecodeError, EncodeError
-from .schema import Message, int16, int32, string
+from .schema import Message, Steps, int16, int32, string
+
+BYTES_IN_ONE_STEP = 16 * 1024
+"""Fewer hold no more items than are read in some two milliseconds (RULES F1)."""
+
+ITEMS_IN_ONE_STEP = 500
 
 
 class RequestHeader(Message, versions="1-2", flexible="2+", in_place=True):
@@ -83,16 +88,36 @@ def encode_request(header: RequestHeader, request: Message) -> list[Buffer]:
     return request.encode_behind(_joined(header.encode(version)), header.api_version)
 
 
+def encode_request_in_steps(header: RequestHeader, request: Message) -> Steps[list[Buffer]]:
+    """As `encode_request`; in one step where the request is short."""
+    if not request.holds_more_than(ITEMS_IN_ONE_STEP):
+        return encode_request(header, request)
+    version = _to_encode(header).request_header_version(header.api_version)
+    prefix = _joined(header.encode(version))
+    return (yield from request.encode_in_steps(prefix, header.api_version))
+
+
 def encode_response(header: RequestHeader, response: Message) -> list[Buffer]:
     """The response to the request with that header.
 
     Raises:
         EncodeError: the response cannot be said in `header.api_version`.
     """
+    return response.encode_behind(_response_prefix(header), header.api_version)
+
+
+def encode_response_in_steps(header: RequestHeader, response: Message) -> Steps[list[Buffer]]:
+    """As `encode_response`; in one step where the response is short."""
+    if not response.holds_more_than(ITEMS_IN_ONE_STEP):
+        return encode_response(header, response)
+    return (yield from response.encode_in_steps(_response_prefix(header), header.api_version))
+
+
+def _response_prefix(header: RequestHeader) -> bytearray:
     prefix = bytearray(header.correlation_id.to_bytes(4, "big", signed=True))
     if _to_encode(header).response_header_version(header.api_version):
         prefix.append(0)  # no tagged fields
-    return response.encode_behind(prefix, header.api_version)
+    return prefix
 
 
 def decode_response(header: RequestHeader, buffer: Buffer) -> Message:
@@ -101,17 +126,32 @@ def decode_response(header: RequestHeader, buffer: Buffer) -> Message:
     Raises:
         DecodeError: another correlation id, or no valid response of that API and version.
     """
+    known, position = _answered(header, buffer)
+    response, _ = known.response.decode_from(buffer, position, header.api_version)
+    return response
+
+
+def decode_response_in_steps(header: RequestHeader, buffer: Buffer) -> Steps[Message]:
+    """As `decode_response`; in one step where the response is short."""
+    if len(buffer) < BYTES_IN_ONE_STEP:
+        return decode_response(header, buffer)
+    known, position = _answered(header, buffer)
+    steps = known.response.decode_in_steps(buffer, position, header.api_version)
+    response, _ = yield from steps
+    return response
+
+
+def _answered(header: RequestHeader, buffer: Buffer) -> tuple[Api, int]:
+    """What is answered, and where the response begins."""
     known = _known(header)
-    version = header.api_version
     answered, position = ResponseHeader.decode_from(
-        buffer, 0, known.response_header_version(version)
+        buffer, 0, known.response_header_version(header.api_version)
     )
     if answered.correlation_id != header.correlation_id:
         raise DecodeError(
             f"answer to request {answered.correlation_id}, expected {header.correlation_id}"
         )
-    response, _ = known.response.decode_from(buffer, position, version)
-    return response
+    return known, position
 
 
 _START = Format(">hhi")

@@ -30,7 +30,7 @@ by `compiler.py` for one version at its first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import (
     Any,
@@ -194,6 +194,8 @@ class StructMeta(type):
     """Turns the declared fields into slots; everything else about a class stays as written."""
 
     __fields__: tuple[Field, ...]
+    __arrays__: tuple[tuple[str, bool], ...]
+    """Names of those that hold structs or strings, and whether these hold such arrays again."""
 
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any
@@ -205,6 +207,12 @@ class StructMeta(type):
             del namespace[field.name]
         namespace["__slots__"] = tuple(field.name for field in fields)
         namespace["__fields__"] = fields
+        namespace["__arrays__"] = tuple(
+            (field.name, element.struct is not None and bool(element.struct.__arrays__))
+            for field in fields
+            if (element := field.element) is not None
+            and (element.struct is not None or element.kind == "string")
+        )
         return super().__new__(mcls, name, bases, namespace, **keywords)
 
 
@@ -236,6 +244,11 @@ class Struct(metaclass=StructMeta):
 Decoder = Callable[[Buffer, int], tuple[Any, int]]
 Encoder = Callable[[Any, bytearray], list[Buffer]]
 
+Steps = Generator[None, None, T]
+"""Pauses after so many items of arrays, which have no say in what it comes to (RULES F1)."""
+DecoderInSteps = Callable[[Buffer, int], Steps[tuple[Any, int]]]
+EncoderInSteps = Callable[[Any, bytearray], Steps[list[Buffer]]]
+
 
 class Message(Struct):
     """A whole request, response or record."""
@@ -245,6 +258,8 @@ class Message(Struct):
     # Filled by the compiler; a memo of pure functions, the only state a class keeps.
     __decoders__: ClassVar[dict[int, Decoder]]
     __encoders__: ClassVar[dict[int, Encoder]]
+    __decoders_in_steps__: ClassVar[dict[int, DecoderInSteps]]
+    __encoders_in_steps__: ClassVar[dict[int, EncoderInSteps]]
 
     __in_place__: ClassVar[bool] = False
     """Read through a view of the buffer, which goes on behind it; others from `bytes`, faster."""
@@ -258,6 +273,8 @@ class Message(Struct):
         cls.__flexible__ = Versions.parse(flexible)
         cls.__decoders__ = {}
         cls.__encoders__ = {}
+        cls.__decoders_in_steps__ = {}
+        cls.__encoders_in_steps__ = {}
 
     @classmethod
     def decode(cls, buffer: Buffer, version: int) -> Self:
@@ -301,6 +318,60 @@ class Message(Struct):
         if encoder is None:
             encoder = _compile_encoder(type(self), version)
         return encoder(self, prefix)
+
+    @classmethod
+    def decode_in_steps(
+        cls, buffer: Buffer, position: int, version: int
+    ) -> Steps[tuple[Self, int]]:
+        """As `decode_from`; the buffer must stay unchanged until the end."""
+        decoder = cls.__decoders_in_steps__.get(version)
+        if decoder is None:
+            decoder = _compile_decoder_in_steps(cls, version)
+        return decoder(buffer, position)
+
+    def encode_in_steps(self, prefix: bytearray, version: int) -> Steps[list[Buffer]]:
+        """As `encode_behind`; the message must stay unchanged until the end."""
+        encoder = self.__encoders_in_steps__.get(version)
+        if encoder is None:
+            encoder = _compile_encoder_in_steps(type(self), version)
+        return encoder(self, prefix)
+
+    def holds_more_than(self, items: int) -> bool:
+        """Whether its arrays, and the arrays in them, hold more items than that."""
+        return _left(self, items) < 0
+
+
+def _left(value: Struct, items: int) -> int:
+    """What is left of so many when those in the arrays below are taken off; or less than 0."""
+    for name, has_arrays in type(value).__arrays__:
+        held = getattr(value, name)
+        if not held:
+            continue
+        items -= len(held)
+        if has_arrays:
+            for item in held:
+                if items < 0:
+                    break
+                items = _left(item, items)
+        if items < 0:
+            break
+    return items
+
+
+def _compile_decoder_in_steps(message: type[Message], version: int) -> DecoderInSteps:
+    from .compiler import compile_decoder_in_steps
+
+    decoder = compile_decoder_in_steps(message, version)
+    message.__decoders_in_steps__[version] = decoder
+    return decoder
+
+
+def _compile_encoder_in_steps(message: type[Message], version: int) -> EncoderInSteps:
+    from .compiler import compile_encoder_in_steps
+
+    encoder = compile_encoder_in_steps(message, version)
+    message.__encoders_in_steps__[version] = encoder
+    return encoder
 
 
 def _compile_decoder(message: type[Message], version: int) -> Decoder:

@@ -8,12 +8,14 @@ operations, v10 topic ids, v12 asking by id alone, v13 an error for the whole an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from uuid import UUID
 
 from ...groups import OFFSETS_TOPIC
 from ...metadata.image import ClusterImage, PartitionImage, TopicImage
 from ...metadata.topic_names import why_invalid
-from ...wire import ZERO_UUID, ErrorCode
+from ...seam import with_pauses
+from ...wire import ZERO_UUID, ErrorCode, Steps
 from ...wire.messages.metadata import MetadataRequest, MetadataResponse
 from ..served import Call
 from ..services import Services
@@ -29,13 +31,23 @@ CREATION_WAIT_S = 2.0
 """The request bears no time limit: how long an answer waits for the topics it causes."""
 
 
+TOLD_AT_ONCE = 250
+"""Topics and partitions, in one turn of the loop (RULES F1)."""
+
+
 def handle(
     services: Services, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     missing = _to_create(services, request)
     if missing:
         return _create_and_describe(services, request, call, missing)
-    return _describe(services, request, call, {})
+    steps = _describe(services, request, call, {})
+    try:
+        next(steps)
+    except StopIteration as end:
+        response: MetadataResponse = end.value
+        return response
+    return with_pauses(steps)
 
 
 async def _create_and_describe(
@@ -44,7 +56,7 @@ async def _create_and_describe(
     deadline = asyncio.get_running_loop().time() + CREATION_WAIT_S
     verdicts = await services.topic_creation.create(missing, deadline)
     await services.new_logs_open(deadline)
-    return _describe(services, request, call, verdicts)
+    return await with_pauses(_describe(services, request, call, verdicts))
 
 
 def _to_create(services: Services, request: MetadataRequest) -> list[str]:
@@ -66,16 +78,34 @@ def _to_create(services: Services, request: MetadataRequest) -> list[str]:
 
 def _describe(
     services: Services, request: MetadataRequest, call: Call, verdicts: dict[str, ErrorCode]
-) -> MetadataResponse:
+) -> Steps[MetadataResponse]:
+    """All of one image, that of the beginning."""
     image = services.image
+    response = _about_the_cluster(services, image, request)
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     if wants_all:
-        topics = [_described(image, image.topics[name]) for name in sorted(image.topics)]
+        answers = (_described(image, image.topics[name]) for name in sorted(image.topics))
     else:
-        topics = [_answer(image, asked, verdicts) for asked in request.topics or ()]
-    if request.include_topic_authorized_operations:
-        for topic in topics:
+        answers = (_answer(image, asked, verdicts) for asked in request.topics or ())
+    told = 0
+    for topic, partitions in answers:
+        if request.include_topic_authorized_operations:
             topic.topic_authorized_operations = TOPIC
+        response.topics.append(topic)
+        told += 1
+        if told % TOLD_AT_ONCE == 0:
+            yield
+        for partition in partitions:
+            topic.partitions.append(partition)
+            told += 1
+            if told % TOLD_AT_ONCE == 0:
+                yield
+    return response
+
+
+def _about_the_cluster(
+    services: Services, image: ClusterImage, request: MetadataRequest
+) -> MetadataResponse:
     return MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(
@@ -88,24 +118,23 @@ def _describe(
         ],
         cluster_id=image.cluster_id,
         controller_id=services.controller_id_for_clients(),
-        topics=topics,
         cluster_authorized_operations=CLUSTER
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
 
 
-def _answer(image: ClusterImage, asked: Asked, verdicts: dict[str, ErrorCode]) -> Topic:
+def _answer(
+    image: ClusterImage, asked: Asked, verdicts: dict[str, ErrorCode]
+) -> tuple[Topic, Iterator[Partition]]:
     if asked.topic_id != ZERO_UUID:
         by_id = image.topic_by_id(asked.topic_id)
         if by_id is not None:
             return _described(image, by_id)
         # Versions before 12 cannot say null.
-        return Topic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=asked.name, topic_id=asked.topic_id
-        )
+        return _refused(ErrorCode.UNKNOWN_TOPIC_ID, asked.name, asked.topic_id)
     if asked.name is None:
-        return Topic(error_code=ErrorCode.INVALID_REQUEST, name="")
+        return _refused(ErrorCode.INVALID_REQUEST, "")
     topic = image.topics.get(asked.name)
     if topic is not None:
         return _described(image, topic)
@@ -116,17 +145,27 @@ def _answer(image: ClusterImage, asked: Asked, verdicts: dict[str, ErrorCode]) -
         if error == ErrorCode.NONE:
             # Created and, between that and now, deleted.
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return Topic(error_code=error, name=asked.name, is_internal=asked.name in INTERNAL_TOPICS)
+    return _refused(error, asked.name)
 
 
-def _described(image: ClusterImage, topic: TopicImage) -> Topic:
-    return Topic(
+def _refused(
+    error: ErrorCode, name: str | None, topic_id: UUID = ZERO_UUID
+) -> tuple[Topic, Iterator[Partition]]:
+    topic = Topic(
+        error_code=error, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS
+    )
+    return topic, iter(())
+
+
+def _described(image: ClusterImage, topic: TopicImage) -> tuple[Topic, Iterator[Partition]]:
+    """The topic, and what is to be said of its partitions."""
+    described = Topic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_partition(image, partition) for partition in topic.partitions],
     )
+    return described, (_partition(image, partition) for partition in topic.partitions)
 
 
 def _partition(image: ClusterImage, partition: PartitionImage) -> Partition:

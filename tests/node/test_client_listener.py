@@ -272,9 +272,15 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
 async def test_what_cannot_be_answered_closes_the_connection(
     data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with listening(APIS, services()) as (port, _), await WireClient.connect(port) as client:
+    async with (
+        listening(APIS, services()) as (port, listener),
+        await WireClient.connect(port) as client,
+    ):
         client.write(data)
         assert await client.is_closed()
+        await until(lambda: not listener.connection_count)
+        # It takes no room from others when it is gone.
+        assert listener.budget.used == 0
     assert len(caplog.records) == 1
 
 
@@ -406,6 +412,62 @@ async def test_a_full_node_reads_no_further_request_until_one_is_answered() -> N
         await one.receive(first, HeartbeatResponse)
         await other.receive(second, HeartbeatResponse)
         assert listener.budget.used == 0
+
+
+async def test_f1_a_long_request_and_those_behind_it_keep_their_order() -> None:
+    """It is decoded over several turns of the loop, and its answer encoded over several."""
+    started: list[str] = []
+
+    def metadata(services: Any, request: MetadataRequest, call: Call) -> MetadataResponse:
+        started.append("metadata")
+        Topic = MetadataResponse.MetadataResponseTopic
+        return MetadataResponse(topics=[Topic(name=each.name) for each in request.topics or ()])
+
+    def heartbeat(services: Any, request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
+        started.append("heartbeat")
+        return HeartbeatResponse()
+
+    rows = table(
+        ServedBy(ApiKey.METADATA, 0, 13, handler=metadata),
+        ServedBy(ApiKey.HEARTBEAT, 0, 4, handler=heartbeat),
+    )
+    names = [f"topic-{number}" for number in range(5_000)]
+    asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=n) for n in names])
+    async with (
+        listening(rows) as (port, listener),
+        await WireClient.connect(port) as client,
+    ):
+        headers = [client.send(asked, 9), client.send(HeartbeatRequest(), 3)]
+        headers += [client.send(asked, 9), client.send(HeartbeatRequest(), 3)]
+        for header in headers[::2]:
+            answer = await client.receive(header, MetadataResponse)
+            assert [topic.name for topic in answer.topics] == names
+            await client.receive(headers[headers.index(header) + 1], HeartbeatResponse)
+        assert started == ["metadata", "heartbeat"] * 2
+        assert listener.budget.used == 0
+
+
+async def test_a_client_that_goes_while_its_request_is_decoded_is_forgotten() -> None:
+    started: list[int] = []
+
+    def metadata(services: Any, request: MetadataRequest, call: Call) -> MetadataResponse:
+        started.append(1)
+        return MetadataResponse()
+
+    rows = table(ServedBy(ApiKey.METADATA, 0, 13, handler=metadata))
+    Topic = MetadataRequest.MetadataRequestTopic
+    asked = MetadataRequest(topics=[Topic(name="t") for _ in range(20_000)])
+    async with (
+        listening(rows) as (port, listener),
+        await WireClient.connect(port) as client,
+    ):
+        client.send(asked, 9)
+        await until(lambda: any(each._pipeline._decoding for each in listener._connections))
+        for connection in list(listener._connections):
+            connection.close()
+        await until(lambda: not listener.connection_count)
+        assert listener.budget.used == 0
+        assert not started
 
 
 async def test_a_reader_that_takes_nothing_gets_no_further_answer_prepared() -> None:

@@ -133,6 +133,47 @@ async def test_many_requests_at_once_get_their_own_answers() -> None:
         peer.close()
 
 
+async def test_f1_a_long_request_is_let_pass_by_a_short_one() -> None:
+    """It is encoded over several turns; each gets its own answer all the same."""
+    asked: list[int] = []
+
+    async def fetch(services: Any, request: FetchRequest, call: Call) -> FetchResponse:
+        asked.append(len(request.topics))
+        Data = FetchResponse.PartitionData
+        told = [Data(partition_index=number, records=b"") for number in range(len(request.topics))]
+        topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=told)
+        return FetchResponse(responses=[topic])
+
+    async with node_listening(table(ServedBy(ApiKey.FETCH, 4, 18, handler=fetch))) as side:
+        peer = await side.peers.connect(1, in_time())
+        counts = [10_000, 1, 3_000, 0]
+        requests = [
+            FetchRequest(topics=[FetchRequest.FetchTopic(topic=f"t{n}") for n in range(count)])
+            for count in counts
+        ]
+        answers = await asyncio.gather(
+            *(peer.request(ApiKey.FETCH, 12, request, in_time()) for request in requests)
+        )
+        assert [
+            len(answer.responses[0].partitions)
+            for answer in answers
+            if isinstance(answer, FetchResponse)
+        ] == counts
+        assert asked == [1, 0, 3_000, 10_000]
+        peer.close()
+
+
+async def test_a_channel_that_ends_while_a_request_is_encoded_is_told() -> None:
+    async with node_listening(answering([])) as side:
+        peer = await side.peers.connect(1, in_time())
+        request = FetchRequest(topics=[FetchRequest.FetchTopic(topic="t")] * 10_000)
+        asking = asyncio.create_task(peer.request(ApiKey.FETCH, 12, request, in_time()))
+        await asyncio.sleep(0)
+        peer.close()
+        with pytest.raises(PeerLost, match="closed here"):
+            await asking
+
+
 async def test_records_of_any_size_pass() -> None:
     size = 5 << 20
 

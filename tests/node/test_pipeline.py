@@ -15,7 +15,7 @@ from logboat.node.handlers import CLIENT_APIS
 from logboat.node.pipeline import Pipeline
 from logboat.node.served import Call, Reply, Served
 from logboat.seam import Buffer, TaskScope
-from logboat.wire import ApiKey, Message, RequestHeader
+from logboat.wire import ApiKey, Message, RequestHeader, Steps
 from logboat.wire.messages.heartbeat import HeartbeatResponse
 from tests.node.listening import fail
 
@@ -23,18 +23,24 @@ KEYS = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.OFFSET_COMMIT)
 
 
 class FakeDispatcher:
-    """A frame is the request's number in one byte; the test says when each is finished."""
+    """A frame is the request's number in one byte; the test says when each is finished, and in how
+    many steps it is decoded and its answer encoded."""
 
-    def __init__(self, keys: list[ApiKey]) -> None:
+    def __init__(self, keys: list[ApiKey], pauses: list[int] | None = None) -> None:
         self.keys = keys
+        self.pauses = pauses or [0] * len(keys)
         self.started: list[int] = []
         self.gates: dict[int, asyncio.Future[None]] = {}
         self.unanswered_at_start: dict[int, list[int]] = {}
         self.answered: list[int] = []
         self.on_start: dict[int, Callable[[Call], None]] = {}
 
-    def decode(self, frame: memoryview, caller: Caller) -> tuple[Served, Call, Message | None]:
+    def decode(
+        self, frame: memoryview, caller: Caller
+    ) -> Steps[tuple[Served, Call, Message | None]]:
         number = frame[0]
+        for _ in range(self.pauses[number]):
+            yield
         key = self.keys[number]
         header = RequestHeader(api_key=key, correlation_id=number)
         return CLIENT_APIS[key], Call(header, caller), None
@@ -52,13 +58,15 @@ class FakeDispatcher:
         await self.gates[number]
         return HeartbeatResponse(throttle_time_ms=number)
 
-    def encode(self, call: Call, reply: Reply) -> list[Buffer]:
+    def encode(self, call: Call, reply: Reply) -> Steps[list[Buffer]]:
+        for _ in range(self.pauses[-1 - reply.throttle_time_ms]):
+            yield
         return [bytes([reply.throttle_time_ms])]
 
 
-async def play(keys: list[ApiKey], picks: list[int]) -> FakeDispatcher:
+async def play(keys: list[ApiKey], picks: list[int], pauses: list[int]) -> FakeDispatcher:
     """Receive all requests, then finish started ones in the order that `picks` says."""
-    dispatcher = FakeDispatcher(keys)
+    dispatcher = FakeDispatcher(keys, pauses)
     tasks = TaskScope(fail)
     released = 0
 
@@ -79,12 +87,13 @@ async def play(keys: list[ApiKey], picks: list[int]) -> FakeDispatcher:
     for number in range(len(keys)):
         pipeline.receive(memoryview(bytes([number])))
     for pick in picks:
-        await asyncio.sleep(0)
+        for _ in range(40):  # Decoded one behind the other, all of them.
+            await asyncio.sleep(0)
         open_gates = [n for n, gate in dispatcher.gates.items() if not gate.done()]
         if not open_gates:
             break
         dispatcher.gates[open_gates[pick % len(open_gates)]].set_result(None)
-        for _ in range(3):
+        for _ in range(6):
             await asyncio.sleep(0)
     assert pipeline.count == len(keys) - len(dispatcher.answered)
     assert released == len(dispatcher.answered)
@@ -94,24 +103,25 @@ async def play(keys: list[ApiKey], picks: list[int]) -> FakeDispatcher:
 
 requests = st.lists(st.sampled_from(KEYS), min_size=1, max_size=12)
 orders = st.lists(st.integers(0, 11), min_size=12, max_size=12)
+few_or_none = st.lists(st.sampled_from([0, 0, 1, 2]), min_size=12, max_size=12)
 
 
 @settings(deadline=None, max_examples=150)
-@given(keys=requests, picks=orders)
+@given(keys=requests, picks=orders, pauses=few_or_none)
 def test_every_request_is_answered_once_and_in_the_order_of_arrival(
-    keys: list[ApiKey], picks: list[int]
+    keys: list[ApiKey], picks: list[int], pauses: list[int]
 ) -> None:
-    dispatcher = asyncio.run(play(keys, picks))
+    dispatcher = asyncio.run(play(keys, picks, pauses))
     assert dispatcher.answered == list(range(len(keys)))
     assert dispatcher.started == list(range(len(keys)))
 
 
 @settings(deadline=None, max_examples=150)
-@given(keys=requests, picks=orders)
+@given(keys=requests, picks=orders, pauses=few_or_none)
 def test_no_request_starts_behind_one_that_its_api_may_not_overtake(
-    keys: list[ApiKey], picks: list[int]
+    keys: list[ApiKey], picks: list[int], pauses: list[int]
 ) -> None:
-    dispatcher = asyncio.run(play(keys, picks))
+    dispatcher = asyncio.run(play(keys, picks, pauses))
     for number, unanswered in dispatcher.unanswered_at_start.items():
         allowed = CLIENT_APIS[keys[number]].may_start_behind
         assert {keys[earlier] for earlier in unanswered} <= allowed

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from logboat.seam import all_at_once
 from logboat.wire import (
     ZERO_UUID,
     CoordinatorKey,
@@ -18,7 +19,9 @@ from logboat.wire import (
     control_records,
 )
 from logboat.wire.__main__ import main
+from logboat.wire.compiler import ITEMS_AT_ONCE
 from logboat.wire.frame import RequestHeader
+from logboat.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from logboat.wire.messages.default_principal import DefaultPrincipalData
 from logboat.wire.messages.delete_groups import DeleteGroupsResponse
 from logboat.wire.messages.fetch import FetchRequest, FetchResponse
@@ -52,10 +55,12 @@ def test_what_was_encoded_is_decoded(message: type[Message]) -> None:
             encoded = b"".join(original.encode(version))
             assert message.decode(encoded, version) == original, version
             assert message.decode(bytearray(encoded), version) == original
-            assert message.decode_from(memoryview(b"??" + encoded), 2, version) == (
-                original,
-                len(encoded) + 2,
-            )
+            behind = memoryview(b"??" + encoded)
+            decoded = original, len(encoded) + 2
+            assert message.decode_from(behind, 2, version) == decoded
+            assert all_at_once(message.decode_in_steps(behind, 2, version)) == decoded
+            parts = all_at_once(original.encode_in_steps(bytearray(b"??"), version))
+            assert b"".join(parts) == behind
 
 
 @pytest.mark.parametrize("message", EVERYTHING, ids=by_name)
@@ -212,6 +217,41 @@ def test_structs_are_slotted_values() -> None:
     assert ProduceRequest().topic_data == []
     assert ProduceRequest.TopicProduceData().topic_id is ZERO_UUID
     assert UUID(int=0) == ZERO_UUID
+
+
+def fetch_of(topics: int, partitions: int) -> FetchRequest:
+    Topic = FetchRequest.FetchTopic
+    return FetchRequest(
+        topics=[
+            Topic(topic_id=UUID(int=t + 1), partitions=[Topic.FetchPartition()] * partitions)
+            for t in range(topics)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 10_000), (5_000, 1), (100, 100)])
+def test_f1_thousands_of_items_take_many_steps(topics: int, partitions: int) -> None:
+    request = fetch_of(topics, partitions)
+    assert request.holds_more_than(9_999)
+    assert not request.holds_more_than(topics + topics * partitions)
+    (encoded,) = request.encode(13)
+    pauses = (topics + topics * partitions) // ITEMS_AT_ONCE
+    assert len(list(request.encode_in_steps(bytearray(), 13))) == pauses
+    assert len(list(FetchRequest.decode_in_steps(encoded, 0, 13))) == pauses
+
+
+def test_names_count_as_items_and_numbers_do_not() -> None:
+    subscribed = ConsumerGroupHeartbeatRequest(subscribed_topic_names=["t"] * 1_000)
+    assert subscribed.holds_more_than(999)
+    partitions = ConsumerGroupHeartbeatRequest.TopicPartitions(partitions=[0] * 1_000)
+    assert not ConsumerGroupHeartbeatRequest(topic_partitions=[partitions]).holds_more_than(1)
+
+
+@pytest.mark.parametrize("tenths", range(10))
+def test_what_is_cut_off_is_refused_in_steps_too(tenths: int) -> None:
+    (encoded,) = fetch_of(2, 1_000).encode(13)
+    with pytest.raises(DecodeError):
+        all_at_once(FetchRequest.decode_in_steps(encoded[: len(encoded) * tenths // 10], 0, 13))
 
 
 def test_the_generated_code_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
