@@ -23,6 +23,8 @@ ALONE = {
     "offsets.topic.num.partitions": "1",
 }
 
+ZEROS_KEPT = 4096
+
 Files = dict[str, bytes]
 
 
@@ -46,7 +48,13 @@ def image(*, clean: bool) -> Files:
         else:
             world.run(6.0)  # A checkpoint.
             host.kill()
-        return {path: bytes(data) for path, data in host.drive.files().items()}
+        return {path: trimmed(bytes(data)) for path, data in host.drive.files().items()}
+
+
+def trimmed(data: bytes) -> bytes:
+    """Journals are zeros for the most part, megabytes of them, made ahead."""
+    end = len(data.rstrip(b"\0"))
+    return data[: end + ZEROS_KEPT]
 
 
 def start_with(files: Files, garbled: str) -> None:
@@ -79,7 +87,7 @@ def test_the_image_holds_what_a_start_reads() -> None:
     start_with(image(clean=False), "")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(choices=st.data(), clean=st.booleans())
 def test_any_garbled_file_is_survived_or_named(choices: st.DataObject, clean: bool) -> None:
     files = image(clean=clean)
