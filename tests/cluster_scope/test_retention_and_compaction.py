@@ -5,10 +5,16 @@ The right product stands these faults; each bug lets something go that was still
 
 from __future__ import annotations
 
+from io import BytesIO
+
+import orjson
 import pytest
 
 from logboat.jepsen_style.cluster_scope.lifetime_controls import LIFETIME_BUGS
 from logboat.jepsen_style.cluster_scope.run import run_schedule
+from logboat.jepsen_style.history import Recorder
+from logboat.jepsen_style.history.reading import parse_history
+from logboat.jepsen_style.judge import judge_run
 from logboat.jepsen_style.schedule import Consumers, Fault, Producers, Schedule, Target, Topic
 from logboat.jepsen_style.schedule.generate import LIFETIME_SETTINGS
 
@@ -27,9 +33,9 @@ def deposed(topic: Topic) -> tuple[Fault, ...]:
     again; then a leader and a follower end, one after the other."""
     leader, follower = Target("leader", topic.name), Target("follower", topic.name)
     return (
-        Fault(2_000, "isolate", leader, 2_200, {"clients": False}),
-        Fault(4_800, "kill", leader, 1_200),
-        Fault(6_200, "power-cut", follower, 900, {"keep": "none"}),
+        Fault(1_500, "isolate", leader, 2_000, {"clients": False}),
+        Fault(3_900, "kill", leader, 1_000),
+        Fault(5_000, "power-cut", follower, 700, {"keep": "none"}),
     )
 
 
@@ -67,15 +73,25 @@ SHOWN_BY = {
     "compaction-drops-the-latest": schedule(STATES),
     # Each has one batch with the leader that nobody hears, several segments of them; of so many
     # keys that a lost value is not written anew before anybody looks.
-    "compaction-beyond-the-watermark": schedule(SHORTER, keys=200, count=6),
+    "compaction-beyond-the-watermark": schedule(SHORTER, keys=150, count=4),
 }
 
 
 @pytest.mark.parametrize("topic", [BY_SIZE, BY_AGE, STATES, FORGETFUL])
 def test_what_may_go_goes_and_nothing_else(topic: Topic) -> None:
-    result = run_schedule(schedule(topic), floors=False)
+    written = BytesIO()
+    result = run_schedule(schedule(topic), floors=False, recorder=Recorder(written))
     assert result.violations == []
     assert result.stuck == []
+    # By itself the history says what was promised, and what may be missing.
+    judgement = judge_run(parse_history(written.getvalue()))
+    assert judgement.holds, judgement.verdict.reason
+    assert judgement.kafka is not None
+    assert judgement.kafka.promised[topic.name].compacted is (topic.name == "states")
+    said = list(map(orjson.loads, written.getvalue().splitlines()))
+    began = [event["value"]["before"] for event in said if event["f"] == "retention"]
+    assert began == sorted(began)
+    assert bool(began) is (topic.name == "events")
 
 
 @pytest.mark.parametrize("bug", LIFETIME_BUGS)
