@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from logboat.client.chaos.record import note
-from logboat.client.cluster import plan
+from logboat.client.cluster import launch, plan
 from logboat.client.cluster.folder import ClusterFolder
 from logboat.client.cluster.launch import (
     RunningCluster,
@@ -24,9 +25,10 @@ from logboat.client.cluster.launch import (
 )
 from logboat.client.cluster.ports import NodePorts, first_taken, free_ports
 from logboat.client.cluster.processes import find_nodes, is_node
+from logboat.client.cluster.readiness import why_not_ready
 from logboat.client.cluster.remove import remove_cluster
 from logboat.client.cluster.report import look_at
-from logboat.client.cluster.state import load_state, save_state
+from logboat.client.cluster.state import ClusterState, load_state, save_state
 from logboat.client.cluster.supervise import StopRequests, supervise
 from logboat.client.failure import ExitStatus, Failure
 
@@ -80,12 +82,26 @@ def test_a_node_that_ends_at_start_is_named_and_the_others_are_stopped(
     assert running_nodes(folder, load_state(folder)) == {}
 
 
-def test_a_cluster_that_does_not_get_ready_is_stopped(folder: ClusterFolder) -> None:
+def test_a_cluster_that_does_not_get_ready_is_stopped(
+    folder: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     up(folder)
     stop_cluster(folder, load_state(folder))
     Path(folder.node_dir(1), "behaviour").write_text("unready")
+    seen: list[str | None] = []
+
+    def looked(state: ClusterState) -> str | None:
+        seen.append(why_not_ready(state))
+        return seen[-1]
+
+    def monotonic() -> float:
+        """A long time passes once the node has said so."""
+        return time.monotonic() + 1_000 * bool(seen and "no controller" in str(seen[-1]))
+
+    monkeypatch.setattr(launch, "why_not_ready", looked)
+    monkeypatch.setattr(launch, "time", SimpleNamespace(monotonic=monotonic))
     with pytest.raises(Failure, match="node 1 is not ready: no controller"):
-        up(folder, ready_seconds=4.0)
+        up(folder, ready_seconds=600.0)
     assert running_nodes(folder, load_state(folder)) == {}
 
 

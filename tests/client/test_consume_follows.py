@@ -152,8 +152,11 @@ async def test_a_topic_of_more_partitions_than_a_tail_takes_is_followed_whole(
 
 
 async def test_a_topic_that_is_deleted_ends_it_by_name(
-    url: str, node: FakeNode, output: Output
+    url: str, node: FakeNode, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # No other node could still know it.
+    for asks in ("transport", "tail_stream"):
+        monkeypatch.setattr(f"logboat.client.sdk.{asks}.NOT_FOUND_SECONDS", 0.05)
     async with consuming(reading(url, "orders", "payments")) as task:
         write(node, "orders", "last")
         await until(output.lines)
