@@ -48,8 +48,8 @@ CLUSTER = "cluster"
 """The nodes' folders; kept unless the run held."""
 
 LOOK_S = 0.1
-TOPICS_S = 30.0
-CLIENTS_END_S = 40.0
+TOPICS_S = 120.0
+CLIENTS_END_S = 120.0
 """The batch on its way is decided within this once a producer is told to stop, and the life of a
 topic that comes and goes is over."""
 

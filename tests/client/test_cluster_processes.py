@@ -47,7 +47,7 @@ def up(data_dir: str, *arguments: str, good: bool = True) -> str:
         [*LOGBOAT, "cluster", "up", *where, *arguments],
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
         check=False,
     )
     assert ran.returncode == (0 if good else 1), ran.stderr
@@ -102,7 +102,7 @@ def test_ctrl_c_stops_a_foreground_cluster_in_order(data_dir: str) -> None:
         assert running.stdout is not None
         first_line = running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=90)
+        _, said = running.communicate(timeout=180)
     assert first_line.startswith("NODE"), said
     assert running.returncode == 0, said
     assert "All nodes have stopped" in said

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]
 
-SECONDS = 90.0
+SECONDS = 180.0
 
 
 class Terminal:
@@ -35,7 +35,7 @@ class Terminal:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=120,
             cwd=self._folder,
             env={**environment, "PS1": "$ "},
         ).stdout

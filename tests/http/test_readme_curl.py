@@ -37,7 +37,7 @@ def test_the_readmes_curl_examples_work(logboat_cluster: LocalCluster) -> None:
     assert PRINTED_BY_README in script
     script = script.replace(PRINTED_BY_README, logboat_cluster.http_urls[1])
     ran = subprocess.run(
-        ["bash", "-c", PRELUDE + script], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", PRELUDE + script], capture_output=True, text=True, timeout=240, check=False
     )
     assert ran.returncode == 0, ran.stderr + ran.stdout
     lines = ran.stdout.splitlines()
