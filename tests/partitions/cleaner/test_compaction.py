@@ -8,12 +8,21 @@ from dataclasses import replace
 
 import pytest
 
+from logboat.partitions.storage import StorageFailed
 from logboat.partitions.storage.checkpoints import CLEANED_OFFSETS
 from logboat.partitions.storage.cleaner import CleanerSettings
 from logboat.partitions.storage.cleaner.key_map import ENTRY_BYTES
+from logboat.partitions.storage.errors import RecordsDamaged
 from logboat.wire.compression import Compression
-from logboat.wire.records import Record, crc_of, decode_records, encode_batch
-from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, ROOT, Scene
+from logboat.wire.records import (
+    HEADER_SIZE,
+    Record,
+    batches,
+    crc_of,
+    decode_records,
+    encode_batch,
+)
+from tests.partitions.cleaner.compaction_scene import CONFIG, HOUR, ROOT, TOPIC_ID, Scene
 from tests.seam.memory_disk import Inode
 
 LARGE = replace(CONFIG, segment_bytes=1 << 20)
@@ -402,6 +411,60 @@ async def test_nothing_is_compacted_in_a_log_whose_swap_waits_for_the_disk() -> 
     assert await scene.clean()
     assert scene.state() == before
     await scene.close()
+
+
+async def test_c1_damage_is_not_set_aside_beside_a_swap_that_waits() -> None:
+    """What is made for it would have the next start drop the swap, whose old segments are gone."""
+    scene = await Scene.begin()
+    for number in range(40):
+        scene.put(("a", str(number)))
+    scene.roll()
+    damaged = scene.put(("b", "lost"))
+    scene.put(("c", "kept"))
+    scene.roll()
+    scene.put(("active", "x"))
+    before = scene.state()
+    scene.disk.fail = lambda kind, path: (
+        errno.EIO if kind == "rename" and path.endswith(".timeindex") else None
+    )
+    assert not await scene.clean()
+    assert scene.log.swap_unfinished
+    found = scene.disk._find(f"{ROOT}/t-0/{damaged:020d}.log")
+    assert isinstance(found, Inode)
+    found.data[HEADER_SIZE + 2] ^= 1
+    for segment in scene.log.synced_segments:
+        segment.first_reads.foreign_size = segment.size  # As an earlier process's, it is tested.
+    with pytest.raises(StorageFailed):
+        scene.state()
+    assert scene.log.damage is not None
+    with pytest.raises(StorageFailed, match="swap of segments is not finished"):
+        await scene.directory.set_damage_aside(scene.log, scene.config)
+    scene.disk.fail = None
+    scene.log = await scene.directory.create_log("t", 0, TOPIC_ID, scene.config)
+    if scene.log.damage is None:  # It was not noted yet, and is found again.
+        with pytest.raises(StorageFailed):
+            scene.state()
+    scene.log = await scene.directory.set_damage_aside(scene.log, scene.config)
+    assert scene.log.damage is None
+    with pytest.raises(RecordsDamaged):
+        scene.log.read(damaged, max_bytes=1, upper_bound=1 << 60, at_least_one=True)
+    kept = scene.log.read(damaged + 1, max_bytes=1, upper_bound=1 << 60, at_least_one=True)
+    assert b"kept" in bytes(kept.parts[0])
+    newest = records_below(scene, damaged)[-1]
+    assert (newest.key, newest.value) == (b"a", before[b"a"])
+    assert not [n for n in scene.disk.list(f"{ROOT}/t-0") if n.endswith((".swap", ".cleaned"))]
+    await scene.close()
+
+
+def records_below(scene: Scene, offset: int) -> list[Record]:
+    found: list[Record] = []
+    position = 0
+    while position < offset:
+        read = scene.log.read(position, max_bytes=1 << 20, upper_bound=offset, at_least_one=True)
+        for part in read.parts:
+            found += [record for batch in batches(part) for record in decode_records(batch.view)]
+        position = read.next_offset
+    return found
 
 
 async def test_a_damaged_segment_is_not_copied() -> None:
