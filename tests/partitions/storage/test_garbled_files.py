@@ -177,11 +177,11 @@ async def test_any_truncation_of_a_small_file_is_survived_or_named(images: list[
     for files in images:
         for path, data in files.items():
             if path.endswith(SMALL):
-                for size in range(0, len(data), 1 if len(data) < 100 else 7):
+                for size in range(0, len(data), 1 if len(data) < 60 else 7):
                     await started(files | {path: data[:size]}, path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(choices=st.data())
 async def test_any_garbling_of_any_file_is_survived_or_named(
     images: list[Files], choices: st.DataObject
