@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .local_cluster import LocalCluster, NotInTime
+    from .local_cluster import PATIENT, LocalCluster, NotInTime
 
-__all__ = ["LocalCluster", "NotInTime"]
+__all__ = ["PATIENT", "LocalCluster", "NotInTime"]
 
 
 def __getattr__(name: str) -> Any:

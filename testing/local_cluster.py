@@ -28,6 +28,15 @@ STOP_SECONDS = 30.0
 HTTP_SECONDS = 30.0
 POLL_SECONDS = 0.02
 
+PATIENT: Mapping[str, Value] = {
+    "broker.heartbeat.interval.ms": 500,
+    "broker.session.timeout.ms": 30_000,
+    "controller.quorum.election.timeout.ms": 500,
+}
+"""Settings with which no busy machine has a broker fenced, or a voter stand for election, of its
+own accord. A node that was killed is missed at once all the same, for nobody listens where it was;
+one that stands still is not."""
+
 
 class NotInTime(Exception):
     """A bounded wait ended before what it waited for; the message says what was seen last."""

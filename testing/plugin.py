@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def logboat_cluster() -> Iterator[LocalCluster]:
     """A running 3-node cluster; `.bootstrap_servers` and `.http_urls` say where."""
     # Imported here: every pytest run of every project with Logboat installed loads this file.
-    from .local_cluster import LocalCluster
+    from .local_cluster import PATIENT, LocalCluster
 
-    with LocalCluster(nodes=3) as cluster:
+    with LocalCluster(nodes=3, settings=PATIENT) as cluster:
         yield cluster
 
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from logboat.testing import LocalCluster
+from logboat.testing import PATIENT, LocalCluster
 
 pytestmark = pytest.mark.processes
 
@@ -26,14 +26,7 @@ NOTHING = {"cut": [], "delays_ms": {}, "losses": {}, "disk_full": False, "clock_
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    settings: dict[str, str | int] = {
-        "faults.enable": "true",
-        # No busy machine has a broker fenced or a voter stand for election by itself.
-        "broker.heartbeat.interval.ms": 500,
-        "broker.session.timeout.ms": 30_000,
-        "controller.quorum.election.timeout.ms": 500,
-    }
-    with LocalCluster(nodes=3, settings=settings) as running:
+    with LocalCluster(nodes=3, settings={**PATIENT, "faults.enable": "true"}) as running:
         running.post("/api/v1/topics", {"name": "orders", "partitions": 1})
         yield running
 

@@ -15,14 +15,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from logboat.client.cli import app
-from logboat.testing import LocalCluster
+from logboat.testing import PATIENT, LocalCluster
 
 LOGBOAT = [sys.executable, "-m", "logboat.client.cli"]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as running:
+    with LocalCluster(nodes=3, settings=PATIENT) as running:
         yield running
 
 

@@ -19,14 +19,14 @@ from logboat.client import (
     TopicNotFound,
     TopicPartition,
 )
-from logboat.testing import LocalCluster
+from logboat.testing import PATIENT, LocalCluster
 
 RECORDS = 300
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as running:
+    with LocalCluster(nodes=3, settings=PATIENT) as running:
         yield running
 
 

@@ -13,13 +13,13 @@ from typing import NoReturn
 
 import pytest
 
-from logboat.testing import LocalCluster
+from logboat.testing import PATIENT, LocalCluster
 from tests.foreign.clients import HERE, NODE_MODULES
 
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as running:
+    with LocalCluster(nodes=3, settings=PATIENT) as running:
         yield running
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from logboat.testing import LocalCluster
+from logboat.testing import PATIENT, LocalCluster
 from tests.http.http_asker import JSON, Asker
 
 pytestmark = pytest.mark.processes
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(nodes=3) as running:
+    with LocalCluster(nodes=3, settings=PATIENT) as running:
         yield running
 
 
