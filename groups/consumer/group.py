@@ -32,7 +32,7 @@ from .member import (
     Subscribed,
 )
 from .pace import assignment_wait_ms, next_interval_ms
-from .partition_sets import NOTHING, PartitionSet, common, pairs, united, without
+from .partition_sets import NOTHING, PartitionSet, overlap, size, united, without
 from .reconciliation import next_step
 from .records import (
     ConsumerRecord,
@@ -194,7 +194,7 @@ class ConsumerGroup:
         untaken = self._untaken.get(before.member_id, NOTHING)
         if beat.epoch == JOINING_EPOCH or (
             beat.owned is not None
-            and (beat.owned == before.assigned or common(beat.owned, untaken))
+            and (beat.owned == before.assigned or overlap(untaken, beat.owned))
         ):
             self._untaken.pop(before.member_id, None)
             self._told_here.pop(before.member_id, None)
@@ -323,7 +323,7 @@ class ConsumerGroup:
                 after,
                 target_epoch=self.assignment_epoch,
                 target=self.targets.get(after.member_id, NOTHING),
-                held_by_other=partial(self.held_by_another, after.member_id),
+                free_of=partial(self._free_of, after.member_id),
                 owned=owned,
                 untaken=self._untaken.get(after.member_id, NOTHING),
                 may_not_know=after.member_id in self._told_here or after.member_id in self._untold,
@@ -397,7 +397,7 @@ class ConsumerGroup:
     def released(self, member: ConsumerMember) -> bool:
         """Is what the member waits for free?"""
         missing = without(self.targets.get(member.member_id, NOTHING), member.assigned)
-        return not any(self.held_by_another("", pair) for pair in pairs(missing))
+        return size(self._free_of("", missing)) == size(missing)
 
     # --- leaving ---------------------------------------------------------------------------
 
@@ -461,10 +461,21 @@ class ConsumerGroup:
             for topic_id, numbers in partitions.items():
                 holders = self._holders.get(topic_id.int, {})
                 for number in numbers:
-                    if holders.get(number) == member.member_id:
+                    if number in holders and holders[number] == member.member_id:
                         del holders[number]
                 if not holders:
                     self._holders.pop(topic_id.int, None)
+
+    def _free_of(self, member_id: str, partitions: PartitionSet) -> PartitionSet:
+        """Those that no other member holds or has yet to give up."""
+        free: dict[UUID, tuple[int, ...]] = {}
+        for topic_id, numbers in partitions.items():
+            holders = self._holders.get(topic_id.int)
+            if holders is not None:
+                numbers = tuple([n for n in numbers if n not in holders or holders[n] == member_id])
+            if numbers:
+                free[topic_id] = numbers
+        return free
 
     def _drop(self, member_id: str) -> None:
         member = self.members.pop(member_id)

@@ -69,7 +69,17 @@ def _filtered(
     numbers: tuple[int, ...], others: tuple[int, ...], *, wanted: bool
 ) -> tuple[int, ...]:
     known = frozenset(others)
-    return tuple(number for number in numbers if (number in known) is wanted)
+    if wanted:
+        return tuple([number for number in numbers if number in known])
+    return tuple([number for number in numbers if number not in known])
+
+
+def overlap(one: PartitionSet, other: PartitionSet) -> bool:
+    """Whether they have something in common."""
+    return any(
+        not frozenset(numbers).isdisjoint(other.get(topic_id, ()))
+        for topic_id, numbers in one.items()
+    )
 
 
 def united(one: PartitionSet, other: PartitionSet) -> PartitionSet:
@@ -77,4 +87,8 @@ def united(one: PartitionSet, other: PartitionSet) -> PartitionSet:
         return one
     if not one:
         return other
-    return partition_set([*pairs(one), *pairs(other)])
+    together = dict(one)
+    for topic_id, numbers in other.items():
+        known = together.get(topic_id, ())
+        together[topic_id] = tuple(sorted({*known, *numbers})) if known else numbers
+    return in_order(together.items())

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from uuid import UUID
 
 from .member import ConsumerMember, MemberState
 from .partition_sets import (
     NOTHING,
     PartitionSet,
     common,
-    pairs,
-    partition_set,
+    overlap,
     size,
     united,
     without,
 )
 
-HeldByOther = Callable[[tuple[UUID, int]], bool]
+FreeOf = Callable[[PartitionSet], PartitionSet]
+"""Those of the partitions that no other member holds or has yet to give up."""
 
 
 def next_step(
@@ -26,7 +25,7 @@ def next_step(
     *,
     target_epoch: int,
     target: PartitionSet,
-    held_by_other: HeldByOther,
+    free_of: FreeOf,
     owned: PartitionSet | None,
     untaken: PartitionSet = NOTHING,
     may_not_know: bool = False,
@@ -38,7 +37,7 @@ def next_step(
     When it `may_not_know` of them, since that answer may be lost, they are not asked back before it
     reports: of what it never had it would never say that it is gone.
     """
-    if owned is None and may_not_know and common(without(member.assigned, target), untaken):
+    if owned is None and may_not_know and overlap(untaken, without(member.assigned, target)):
         return member
     if owned is not None:
         owned = united(owned, untaken)
@@ -48,8 +47,8 @@ def next_step(
         if _still_owns(owned, member.revoking):
             return member
         # It has given up all it should: free to follow the newest target.
-        return _towards(member, member.epoch + 1, target_epoch, target, held_by_other, owned)
-    return _towards(member, member.epoch, target_epoch, target, held_by_other, owned)
+        return _towards(member, member.epoch + 1, target_epoch, target, free_of, owned)
+    return _towards(member, member.epoch, target_epoch, target, free_of, owned)
 
 
 def _towards(
@@ -57,16 +56,16 @@ def _towards(
     epoch_while_revoking: int,
     target_epoch: int,
     target: PartitionSet,
-    held_by_other: HeldByOther,
+    free_of: FreeOf,
     owned: PartitionSet | None,
 ) -> ConsumerMember:
     kept = common(member.assigned, target)
     to_revoke = without(member.assigned, target)
     if to_revoke and _still_owns(owned, to_revoke):
         return _at(member, epoch_while_revoking, MemberState.UNREVOKED_PARTITIONS, kept, to_revoke)
-    missing = pairs(without(target, kept))
-    free = partition_set(pair for pair in missing if not held_by_other(pair))
-    complete = size(free) == len(missing)
+    missing = without(target, kept)
+    free = free_of(missing)
+    complete = size(free) == size(missing)
     state = MemberState.STABLE if complete else MemberState.UNRELEASED_PARTITIONS
     return _at(member, target_epoch, state, united(kept, free), NOTHING)
 
@@ -91,4 +90,4 @@ def _at(
 
 def _still_owns(owned: PartitionSet | None, revoking: PartitionSet) -> bool:
     """A member that does not say what it owns is taken to own it still."""
-    return owned is None or bool(common(owned, revoking))
+    return owned is None or overlap(revoking, owned)

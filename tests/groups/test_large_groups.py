@@ -112,6 +112,24 @@ def test_no_turn_is_long_when_one_more_joins_500_or_all_but_one_come_at_once() -
     assert work.longest < CALLS_PER_TURN
 
 
+def test_no_turn_is_long_when_one_member_reads_ten_thousand_partitions() -> None:
+    """What it gets, takes up, gives half of to another, and reports, each time all of it."""
+    coordinator, work = Coordinator(seen(t=10_000), SETTINGS), Work()
+    one, other = Client("one"), Client("other")
+    # The first answer compiles what encodes it.
+    joined(Coordinator(seen(t=1), SETTINGS), [Client("before")])
+    joined(coordinator, [one, one], work)
+    assert size(coordinator.group.members["one"].assigned) == 10_000
+    for _ in range(5):
+        coordinator.now_ms += MANY_MS
+        joined(coordinator, [other, one], work)
+        for client in (one, other):
+            client.take_up()
+    assert [size(member.assigned) for member in coordinator.group.members.values()] == [5_000] * 2
+    # One for each partition is an append to a list, where it was four and more.
+    assert work.longest < 2 * CALLS_PER_TURN
+
+
 def test_no_turn_is_long_when_500_classic_members_begin_a_generation() -> None:
     group, work = ClassicGroup("g", GroupSettings()), Work()
     for number in range(MEMBERS):
