@@ -231,9 +231,8 @@ class Story:
 
         def as_it_is() -> None:
             seen = summary.get(self.group, {})
-            state = str(seen.get("state")).rpartition(".")[2].lower()
             topics = {self.group: {"partitions": len(ALL), "lag_max": 0, "lag_min": 0}}
-            if (state, seen.get("topics")) != ("stable", topics):
+            if (state_of(seen), seen.get("topics")) != ("stable", topics):
                 raise Disappointed(f"kafkatop sees {seen}")
 
         self.tell({"seen by kafkatop": as_it_is})
@@ -305,8 +304,14 @@ def commands(java_classes: Path | None) -> dict[str, list[str]]:
     return found
 
 
+def state_of(seen: dict[str, Any]) -> str:
+    """kafkatop says `ConsumerGroupState.STABLE`."""
+    return str(seen.get("state")).rpartition(".")[2].lower()
+
+
 def kafkatop(cluster: LocalCluster, groups: list[str]) -> dict[str, Any]:
-    """Its summary of them, once it sees no lag: what was read last is about to be committed."""
+    """Its summary of them, once it sees no lag and no rebalance: what was read last is about to be
+    committed, and a busy machine may have had a member miss its session."""
     program = str(Path(sys.executable).with_name("kafkatop"))
     where = ["--kafka-broker", cluster.bootstrap_servers, "--summary-json"]
     pattern = ["--group-filter-pattern", f"^({'|'.join(groups)})$"]
@@ -317,7 +322,8 @@ def kafkatop(cluster: LocalCluster, groups: list[str]) -> dict[str, Any]:
         )
         seen: dict[str, Any] = json.loads(done.stdout)
         lags = [topic["lag_max"] for one in seen.values() for topic in one["topics"].values()]
-        if not any(lags) or time.monotonic() >= deadline:
+        calm = all(state_of(one) == "stable" for one in seen.values())
+        if (calm and not any(lags)) or time.monotonic() >= deadline:
             return seen
 
 

@@ -377,10 +377,17 @@ async def test_an_idle_instance_expires_says_so_and_frees_its_partitions(
     short = {"consumer.instance.timeout.ms": 2000, "name": "short"}
     path = await subscribed(v2, topic, topic, **short)
     await poll(v2, path, 200)
+    now = asyncio.get_running_loop().time
+    used = now()
     for _ in range(5):
         # Any call is a use.
         await asyncio.sleep(0.5)
-        assert (await v2.ask("GET", f"{path}/assignments")).status == 200
+        asked = now()
+        if (await v2.ask("GET", f"{path}/assignments")).status == 404:
+            # A busy machine may have left it alone for as long.
+            assert now() - used > 2
+            break
+        used = asked
     members = f"/v3/clusters/test-cluster/consumer-groups/{topic}/consumers"
     async with asyncio.timeout(30):
         while (await v2.good("GET", members))["data"]:  # noqa: ASYNC110
@@ -395,8 +402,11 @@ async def test_an_idle_instance_expires_says_so_and_frees_its_partitions(
 
 async def test_a_poll_that_waits_longer_than_the_idle_time_is_a_use(v2: Asker, topic: str) -> None:
     path = await subscribed(v2, topic, topic, **{"consumer.instance.timeout.ms": 1500})
+    now = asyncio.get_running_loop().time
+    began = now()
     assert await poll(v2, path, 3_000) == []
-    assert (await v2.ask("GET", f"{path}/assignments")).status == 200
+    status = (await v2.ask("GET", f"{path}/assignments")).status
+    assert status == 200 or now() - began > 3 + 1.5, "which is what a busy machine may need"
 
 
 async def test_names_are_given_once_and_ends_are_final(v2: Asker, topic: str) -> None:
