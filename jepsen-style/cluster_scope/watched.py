@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 from uuid import UUID
 
@@ -54,44 +54,50 @@ class Watch:
 
     def _on_turn(self, host: Host) -> None:
         found = self._by_host.get(host)
-        if found is not None:
-            incarnation, node = found
-            replicas = getattr(node, "replicas", None)
-            if replicas is not None:
-                for partition in replicas._hosted.values():
-                    # Also when the process has just ended: what it let go is gone.
-                    self._look_at_start(host, node, partition)
-                    if host.alive:
-                        self._look_at_roles(incarnation, node, partition)
+        replicas = None if found is None else getattr(found[1], "replicas", None)
+        if found is not None and replicas is not None:
+            self._look_at(host, *found, replicas._hosted.values())
         self.ledger.turn_over()
 
-    def _look_at_start(self, host: Host, node: WatchedNode, partition: Partition) -> None:
-        start = partition.log.log_start_offset
-        before = self._starts.get(partition)
-        if start != (before or 0):
-            self._starts[partition] = start
-            wall_ms = int(host.wall_time() * 1000)
-            node_id = node.config.node_id
-            self.ledger.begins_at(node_id, str(partition), start, before=before, wall_ms=wall_ms)
+    def _look_at(
+        self, host: Host, incarnation: str, node: WatchedNode, hosted: Iterable[Partition]
+    ) -> None:
+        """Runs for every partition after every turn: calls nobody where nothing has changed."""
+        alive = host.alive
+        for partition in hosted:
+            # Also when the process has just ended: what it let go is gone.
+            start = partition.log.log_start_offset
+            if start != self._starts.get(partition, 0):
+                self._on_start(host, node, partition, start)
+            if not alive:
+                continue
+            watermark = partition.high_watermark
+            if watermark != self._watermarks.get(partition, -1):
+                self._on_watermark(incarnation, node, partition, watermark)
+            leader = partition.leader
+            if leader is not None and self._epochs.get(partition) != leader.leader_epoch:
+                self._epochs[partition] = leader.leader_epoch
+                self.ledger.leads(incarnation, str(partition), leader.leader_epoch)
 
-    def _look_at_roles(self, incarnation: str, node: WatchedNode, partition: Partition) -> None:
-        watermark = partition.high_watermark
+    def _on_start(self, host: Host, node: WatchedNode, partition: Partition, start: int) -> None:
+        before = self._starts.get(partition)
+        self._starts[partition] = start
+        wall_ms = int(host.wall_time() * 1000)
+        node_id = node.config.node_id
+        self.ledger.begins_at(node_id, str(partition), start, before=before, wall_ms=wall_ms)
+
+    def _on_watermark(
+        self, incarnation: str, node: WatchedNode, partition: Partition, watermark: int
+    ) -> None:
         before = self._watermarks.get(partition, -1)
-        if watermark != before:
-            self._watermarks[partition] = watermark
-            key = str(partition)
-            self.ledger.starts.committed(key, watermark)
-            excused = self.ledger.is_excused(node.config.node_id, key)
-            excused = excused or key in self.ledger.given_up
-            if watermark < before and not excused:
-                self.ledger.violation(
-                    f"watermark: {partition} on {incarnation} went back from {before} to "
-                    f"{watermark}"
-                )
-        leader = partition.leader
-        if leader is not None and self._epochs.get(partition) != leader.leader_epoch:
-            self._epochs[partition] = leader.leader_epoch
-            self.ledger.leads(incarnation, str(partition), leader.leader_epoch)
+        self._watermarks[partition] = watermark
+        key = str(partition)
+        self.ledger.starts.committed(key, watermark)
+        excused = self.ledger.is_excused(node.config.node_id, key) or key in self.ledger.given_up
+        if watermark < before and not excused:
+            self.ledger.violation(
+                f"watermark: {partition} on {incarnation} went back from {before} to {watermark}"
+            )
 
     def high_watermark(self, node_id: int, key: str) -> int:
         """What this node's replica believes now; -1 when there is none."""
