@@ -22,7 +22,7 @@ import logging
 from typing import NamedTuple
 
 from ...seam import Buffer, Disk, read_file
-from ...wire.records import NO_EPOCH, assign_offsets
+from ...wire.records import NO_EPOCH, BatchHeader, assign_offsets
 from .checkpoints import CheckpointDamaged
 from .damaged_ranges import DamagedRange
 from .epoch_cache import FILE_NAME as EPOCHS_FILE
@@ -142,7 +142,9 @@ class _Copy:
         self._told = told
         self._recovery_point = recovery_point
         self._latest: Whole | None = None
-        """Waits for its neighbour."""
+        """Waits for the next batch that tells its epoch."""
+        self._behind_latest: list[Buffer] = []
+        """What tells none, between the two."""
         self._epoch = NO_EPOCH
         self._held: list[Buffer] = []
         self._held_bytes = 0
@@ -151,14 +153,18 @@ class _Copy:
         lost: list[DamagedRange] = []
         for piece in salvage.pieces():
             if isinstance(piece, Whole):
-                self._add_latest(behind=piece.header.partition_leader_epoch)
-                self._latest = piece
+                self.holds_records = True
+                epoch = piece.header.partition_leader_epoch
+                if epoch == NO_EPOCH:
+                    self._add_behind(piece.data)
+                else:
+                    self._add_latest(behind=epoch)
+                    self._latest = piece
             elif isinstance(piece, Lost):
-                self._add_latest(behind=NO_EPOCH)
                 found = DamagedRange(piece.first_offset, piece.next_offset)
                 await self._keep_bytes(piece, found, files)
                 lost.append(found)
-                self._add(spacer(*found, NO_EPOCH))
+                self._add_behind(spacer(*found, NO_EPOCH))
             else:
                 await asyncio.sleep(0)
             if self._held_bytes >= SLICE_BYTES or len(self._held) >= SLICE_BATCHES:
@@ -167,12 +173,22 @@ class _Copy:
         await self._write()
         return lost
 
-    def _add_latest(self, *, behind: int) -> None:
+    def _add_behind(self, data: Buffer) -> None:
         if self._latest is None:
-            return
-        header, data = self._latest
-        self._latest = None
-        self.holds_records = True
+            self._add(data)
+        else:
+            self._behind_latest.append(data)
+
+    def _add_latest(self, *, behind: int) -> None:
+        """`behind`: the epoch that is told next."""
+        if self._latest is not None:
+            self._add_in_its_epoch(*self._latest, behind)
+            self._latest = None
+        for data in self._behind_latest:
+            self._add(data)
+        self._behind_latest.clear()
+
+    def _add_in_its_epoch(self, header: BatchHeader, data: Buffer, behind: int) -> None:
         epoch = header.partition_leader_epoch
         if header.next_offset <= self._recovery_point:
             epoch = mended_epoch(header, self._epoch, behind, self._told)

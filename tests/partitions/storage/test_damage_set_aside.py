@@ -9,7 +9,7 @@ from random import Random
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from logboat.partitions.storage import (
@@ -348,6 +348,7 @@ async def test_what_was_set_aside_goes_with_the_records_around_it() -> None:
     again=st.none() | st.floats(0, 1, exclude_max=True),
     clean=st.booleans(),
 )
+@example(number=0, where=0.25, zeros=0, again=0.04, clean=False)  # An epoch beside a lost batch.
 @settings(deadline=None, max_examples=60)
 def test_whatever_is_damaged_nothing_else_is_lost_and_nothing_is_invented(
     number: int, where: float, zeros: int, again: float | None, clean: bool
