@@ -154,10 +154,10 @@ def _failed_sync_retried() -> contextlib.AbstractContextManager[None]:
     """A log's failed sync is tried again, and believed (RULES C4)."""
 
     def put(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def carry_out(self: GroupCommit[Any], round_: Any, *, may_give_up: bool) -> Any:
+        async def carry_out(self: GroupCommit[Any], round_: Any, **how: Any) -> Any:
             while True:
                 try:
-                    return await original(self, round_, may_give_up=may_give_up)
+                    return await original(self, round_, **how)
                 except Fatal:
                     await asyncio.sleep(RETRY_S)
 
