@@ -89,3 +89,19 @@ def test_each_bug_of_replication_is_seen_where_its_faults_meet(bug: str) -> None
     assert wrong.violations != []
     # A bug that no longer fits the product ends its nodes, and shows nothing.
     assert not any("TypeError" in violation for violation in wrong.violations)
+
+
+def test_a_failed_sync_that_is_tried_again_and_believed_is_seen() -> None:
+    """What it has dropped is still in the page cache, until power is cut (RULES C4)."""
+    wrong = run_schedule(
+        schedule(
+            (
+                Fault(800, "failed-sync", LEADER, 300),
+                Fault(1_500, "power-cut", LEADER, 400, {"keep": "all"}),
+            ),
+            3,
+        ),
+        bug="failed-sync-retried",
+        floors=False,
+    )
+    assert any(violation.startswith("lost: ") for violation in wrong.violations)
