@@ -70,6 +70,7 @@ from .segment import LOG_SUFFIX
 from .set_aside import set_damage_aside
 from .shared_sync import SharedDirectorySync
 from .stored_logs import StoredLog, find_logs
+from .values import Damage
 
 logger = logging.getLogger(__name__)
 
@@ -276,6 +277,9 @@ class LogDirectory:
         """
         key = log.topic, log.partition
         self._unfinished[key] = None
+        met: list[Damage] = []
+        """Where nothing was to be done: a wrong epoch may have had its neighbour blamed. Opened
+        again, the log is tested from end to end, and tells of the right one."""
         while (damage := log.damage) is not None:
             self._logs.pop(key, None)
             await log.close()
@@ -307,7 +311,8 @@ class LogDirectory:
                     found.file_name,
                 )
             log = await self.open_log(self._stored[key], config)
-            if not done.changed:
+            met.append(damage)
+            if not done.changed and (log.damage is None or log.damage in met):
                 break
             if log.damage is None and log.log_end_offset < damage.log_end_offset:
                 # Offsets would be given away a second time in one leader epoch (RULES B1).

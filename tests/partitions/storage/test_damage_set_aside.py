@@ -118,8 +118,10 @@ async def in_order(disk: MemoryDisk, log: PartitionLog, config: LogConfig = SMAL
         found = log.damage
         assert found is not None
         await log.close()
-        assert (await set_aside(disk, found, config)).changed
+        done = await set_aside(disk, found, config)
         log = await reopened(disk, config)
+        # A wrong epoch may have had its neighbour blamed; tested from end to end, it is found.
+        assert done.changed or log.damage not in (None, found)
     raise AssertionError("damage without end")
 
 
@@ -349,6 +351,7 @@ async def test_what_was_set_aside_goes_with_the_records_around_it() -> None:
     clean=st.booleans(),
 )
 @example(number=0, where=0.25, zeros=0, again=0.04, clean=False)  # An epoch beside a lost batch.
+@example(number=13, where=0.0, zeros=0, again=0.043, clean=False)  # Both in one header.
 @settings(deadline=None, max_examples=60)
 def test_whatever_is_damaged_nothing_else_is_lost_and_nothing_is_invented(
     number: int, where: float, zeros: int, again: float | None, clean: bool
