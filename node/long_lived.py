@@ -18,8 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 OBJECTS_OF_A_LOG = 70
-OBJECTS_OF_AN_ASSIGNMENT = 30
-"""A partition that the image gives this node, with the work that opens its log."""
+OBJECTS_OF_AN_ASSIGNMENT = 10
+"""A partition that the image gives this node."""
+
+OBJECTS_OF_WORK = 20
+"""The task that opens a log, for as long as it waits for its turn and the disk."""
 
 OBJECTS_AT_ONCE = 17_500
 """A full collection looks through these in some three milliseconds."""
@@ -33,15 +36,26 @@ thing."""
 class LongLived:
     """How much of it there is; each function tells a count."""
 
-    def __init__(self, *, logs: Callable[[], int], assignments: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        *,
+        logs: Callable[[], int],
+        assignments: Callable[[], int],
+        work: Callable[[], int],
+    ) -> None:
         self._logs = logs
         self._assignments = assignments
+        self._work = work
         self._settled_at = 0
 
     def has_grown(self) -> bool:
         """So much more than ever; counted from here on when it is so. Called amid a collection, in
         any thread: nothing is made here that a collection looks at."""
-        objects = OBJECTS_OF_A_LOG * self._logs() + OBJECTS_OF_AN_ASSIGNMENT * self._assignments()
+        objects = (
+            OBJECTS_OF_A_LOG * self._logs()
+            + OBJECTS_OF_AN_ASSIGNMENT * self._assignments()
+            + OBJECTS_OF_WORK * self._work()
+        )
         if objects < self._settled_at + OBJECTS_AT_ONCE:
             return False
         self._settled_at = objects

@@ -181,7 +181,9 @@ class Node:
             logs, replicas = self.log_directory.logs(), self.replicas
             self._settle(
                 LongLived(
-                    logs=lambda: len(logs), assignments=lambda: replicas.assigned_count
+                    logs=lambda: len(logs),
+                    assignments=lambda: replicas.assigned_count,
+                    work=lambda: replicas.work_under_way,
                 ).has_grown
             )
         self.machine.subscribe(self.services.known_brokers.on_image)

@@ -25,6 +25,11 @@ class OrderedWork:
         """Of these keys, those whose task is still to come."""
         self._idle: list[asyncio.Future[None]] = []
 
+    @property
+    def under_way(self) -> int:
+        """Keys that have their task."""
+        return len(self._queues) - len(self._unstarted)
+
     def enqueue(self, key: Hashable, job: Job) -> None:
         queue = self._queues.get(key)
         if queue is None:

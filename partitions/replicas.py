@@ -285,6 +285,11 @@ class Replicas:
         """How many replicas the image gives this node, as far as it is taken up."""
         return len(self._assigned)
 
+    @property
+    def work_under_way(self) -> int:
+        """How many partitions' logs are being opened or deleted, or wait for that in a task."""
+        return self._work.under_way
+
     def on_image(self, change: ImageChange) -> None:
         """In log order. Never blocks: opening and deleting logs is queued per partition, and what
         concerns many replicas is taken up over several turns, then by the newest image."""

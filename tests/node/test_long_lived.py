@@ -26,7 +26,7 @@ def test_it_is_done_whenever_so_much_more_than_ever_is_there() -> None:
         3 * LOGS_AT_ONCE,
     ]
     told = iter(counts)
-    living = LongLived(logs=lambda: next(told), assignments=lambda: 0)
+    living = LongLived(logs=lambda: next(told), assignments=lambda: 0, work=lambda: 0)
     assert [count for count in counts if living.has_grown()] == [
         LOGS_AT_ONCE,
         2 * LOGS_AT_ONCE,
@@ -34,11 +34,14 @@ def test_it_is_done_whenever_so_much_more_than_ever_is_there() -> None:
     ]
 
 
-def test_assignments_count_before_their_logs_are_open() -> None:
-    assigned = 0
-    living = LongLived(logs=lambda: 0, assignments=lambda: assigned)
+def test_assignments_and_the_work_on_them_count_before_their_logs_are_open() -> None:
+    assigned = work = 0
+    living = LongLived(logs=lambda: 0, assignments=lambda: assigned, work=lambda: work)
     assert not living.has_grown()
     assigned = OBJECTS_AT_ONCE
+    assert living.has_grown()
+    assert not living.has_grown()
+    work = OBJECTS_AT_ONCE
     assert living.has_grown()
     assert not living.has_grown()
 
