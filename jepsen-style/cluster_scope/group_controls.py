@@ -10,6 +10,7 @@ from uuid import UUID
 
 from ...groups.classic_group import ClassicGroup
 from ...groups.consumer.group import ConsumerGroup
+from ...groups.consumer.partition_sets import PartitionSet
 from ...groups.log_records import Logged, OffsetRecord
 from ...groups.offsets import GroupOffsets
 from ...groups.offsets_partition import OffsetsPartition
@@ -71,13 +72,21 @@ def _committed_offsets_jump() -> contextlib.AbstractContextManager[None]:
     return replaced(GroupOffsets, "get", put)
 
 
-def _partitions_are_given_before_they_are_free() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def _partitions_are_given_before_they_are_free() -> Iterator[None]:
     """By the consumer protocol: nobody waits for who has yet to give something up (KIP-848)."""
 
-    def put(_: Callable[..., bool]) -> Callable[..., bool]:
+    def free_of(_: Callable[..., PartitionSet]) -> Callable[..., PartitionSet]:
+        return lambda _group, _member_id, partitions: partitions
+
+    def held(_: Callable[..., bool]) -> Callable[..., bool]:
         return lambda *_, **__: False
 
-    return replaced(ConsumerGroup, "held_by_another", put)
+    with (
+        replaced(ConsumerGroup, "_free_of", free_of),
+        replaced(ConsumerGroup, "held_by_another", held),
+    ):
+        yield
 
 
 @contextlib.contextmanager
