@@ -23,8 +23,11 @@ class NotBuilt(Exception):
 
 
 def refuse_unknown(schedule: Schedule) -> None:
-    """Raises NotBuilt for kinds of faults, or roles, that no machine has means for here, and for
-    what would be a loss outside the guarantee."""
+    """Raises NotBuilt for kinds of faults, or roles, that no machine has means for here, for
+    what would be a loss outside the guarantee, and for topics whose records go by themselves."""
+    for topic in schedule.topics:
+        if schedule.retention(topic) is not None or schedule.is_compacted(topic):
+            raise NotBuilt(f"{topic.name}: records that go by themselves are not judged here")
     damaged = {
         (fault.target.role, fault.target.number)
         for fault in schedule.faults

@@ -31,7 +31,7 @@ from logboat.jepsen_style.processes.process_faults import ProcessFaults
 from logboat.jepsen_style.processes.strikes import NotBuilt, refuse_unknown
 from logboat.jepsen_style.processes.volumes import EXT4, Volumes
 from logboat.jepsen_style.processes.wrong_clock import WrongClock
-from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target
+from logboat.jepsen_style.schedule import KINDS, Fault, Schedule, Target, Topic
 from logboat.jepsen_style.schedule.kinds import Option
 from logboat.testing import LocalCluster
 
@@ -146,6 +146,17 @@ def test_more_damaged_disks_than_a_partition_can_spare_are_refused(
     faults = tuple(Fault(100, "wiped-disk", target, 100) for target in targets)
     with pytest.raises(NotBuilt, match="at most 1 disks"):
         refuse_unknown(replace(drawn, faults=faults))
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [{"cleanup.policy": "compact"}, {"retention.bytes": "1000"}, {"retention.ms": "500"}],
+)
+def test_topics_whose_records_go_by_themselves_are_refused(configs: dict[str, str]) -> None:
+    drawn = draw(1, nodes=3, minutes=1, mode="synced")
+    topic = Topic("passing", 1, 3, {**configs, "min.insync.replicas": "2"})
+    with pytest.raises(NotBuilt, match="go by themselves"):
+        refuse_unknown(replace(drawn, topics=(*drawn.topics, topic)))
 
 
 def test_drawn_schedules_damage_one_disk_and_always_the_same() -> None:
