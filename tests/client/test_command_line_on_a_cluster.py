@@ -18,6 +18,7 @@ from logboat.client.cli import app
 from logboat.testing import PATIENT, LocalCluster
 
 LOGBOAT = [sys.executable, "-m", "logboat.client.cli"]
+DEADLINE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -296,17 +297,22 @@ def test_a_profile_names_a_cluster(run: Run) -> None:
 
 
 def test_what_a_cluster_needs_is_looked_at(run: Run) -> None:
-    findings = json.loads(run.of_folder("doctor", "-o", "json", status=None).stdout)
-    what = [finding["what"] for finding in findings]
     room = "nodes 1, 2, 3 have room for data"
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        findings = json.loads(run.of_folder("doctor", "-o", "json", status=None).stdout)
+        # How full this machine's disk is, is its own affair.
+        wrong = [one for one in findings if not one["good"] and one["what"] != room]
+        if not wrong or time.monotonic() > deadline:
+            break  # A node that was killed before may be about to join its partitions again.
+    assert not wrong
+    what = [finding["what"] for finding in findings]
     assert room in what
-    # How full this machine's disk is, is its own affair.
-    assert all(finding["good"] for finding in findings if finding["what"] != room)
     for node in (1, 2, 3):
         assert f"node {node} answers as Kafka does at its advertised address" in what
         assert f"node {node} tells the time of here at its advertised HTTP address" in what
-    wrong = run("doctor", status=1, LOGBOAT_HTTP="http://127.0.0.1:1")
-    assert "WRONG" in wrong.stdout
+    nobody = run("doctor", status=1, LOGBOAT_HTTP="http://127.0.0.1:1")
+    assert "WRONG" in nobody.stdout
 
 
 def test_a_cluster_is_measured_and_verified(run: Run) -> None:

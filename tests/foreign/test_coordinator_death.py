@@ -13,6 +13,9 @@ from kafka import KafkaConsumer
 from logboat.groups import OFFSETS_TOPIC, partition_for
 from logboat.testing import LocalCluster
 
+pytestmark = pytest.mark.usefixtures("foreign_leaks")
+"""kafka-python's; collected before another test is blamed for them."""
+
 TIMEOUT_S = 60.0
 OFFSETS_PARTITIONS = 4
 """What `LocalCluster` sets."""

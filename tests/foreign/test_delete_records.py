@@ -12,6 +12,9 @@ from kafka import TopicPartition as PythonTopicPartition
 
 from logboat.testing import LocalCluster
 
+pytestmark = pytest.mark.usefixtures("foreign_leaks")
+"""kafka-python's; collected before another test is blamed for them."""
+
 TIMEOUT_S = 60.0
 
 

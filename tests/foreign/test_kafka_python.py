@@ -9,6 +9,9 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from logboat.testing import LocalCluster
 
+pytestmark = pytest.mark.usefixtures("foreign_leaks")
+"""kafka-python's; collected before another test is blamed for them."""
+
 
 @pytest.mark.processes
 @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
