@@ -284,13 +284,19 @@ class LeaderFetcher:
         partition, asked = followed.partition, followed.position
         assert asked is not None
         records: Buffer = one_buffer(data.records)
+        state, high_watermark = followed.state, data.high_watermark
         try:
-            fresh = partition.append_fetched(
-                followed.state,
-                records,
-                fetch_offset=asked.fetch_offset,
-                leader_high_watermark=data.high_watermark,
-            )
+            if partition.log.begins_amid(records):
+                fresh = await partition.begin_amid(
+                    state, records, leader_high_watermark=high_watermark
+                )
+            else:
+                fresh = partition.append_fetched(
+                    state,
+                    records,
+                    fetch_offset=asked.fetch_offset,
+                    leader_high_watermark=high_watermark,
+                )
             if fresh and data.log_start_offset > partition.log.log_start_offset:
                 followed.leader_log_start_offset = data.log_start_offset
                 followed.position = None

@@ -576,6 +576,23 @@ class Partition:
             self._on_watermark_moved()
         return True
 
+    async def begin_amid(
+        self, state: FollowerState, records: Buffer, *, leader_high_watermark: int
+    ) -> bool:
+        """As `append_fetched`, for a log that is empty and begins amid the first of the batches:
+        `PartitionLog.begin_amid`."""
+        if state is not self.follower or self._cuts_running:
+            return False
+        logger.info("%s: begins amid a batch at %d", self, self.log.log_start_offset)
+        self._cuts_running += 1
+        try:
+            await self.log.begin_amid(records, committed=leader_high_watermark)
+            self.traffic.replicated_in += len(records)
+            state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset)
+        finally:
+            self._on_cut_over()
+        return state is self.follower
+
     async def truncate(self, state: FollowerState, divergence: Divergence) -> None:
         """Cut what the leader's lineage does not hold (RULES D6)."""
         if state is not self.follower or self._cuts_running:

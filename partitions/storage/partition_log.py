@@ -29,7 +29,9 @@ from ...wire.records import (
     HEADER_SIZE,
     OVERHEAD,
     BatchHeader,
+    RecordsError,
     assign_offsets,
+    parse_header,
 )
 from .batch_contents import LeaderBatch
 from .control_marker import marker_of
@@ -324,6 +326,8 @@ class PartitionLog:
         the producer's last batches is answered with the first copy's offsets.
         """
         self._check_writable()
+        if self.log_end_offset < self.log_start_offset:
+            raise StorageFailed(f"{self}: ends below its start, see `begin_amid`")
         if isinstance(records, LeaderBatch):
             batch = records
         else:
@@ -460,6 +464,32 @@ class PartitionLog:
             leader_epoch=headers[-1].partition_leader_epoch,
             size=position,
         )
+
+    def begins_amid(self, records: Buffer) -> bool:
+        """Is the log empty, and does it begin in the middle of the first batch in `records`? That
+        is so where somebody has deleted records up to there, and a leader sends whole batches."""
+        if self.log_start_offset < self.log_end_offset or not len(records):
+            return False
+        try:
+            first = parse_header(records)
+        except RecordsError:
+            return False
+        return first.base_offset < self.log_end_offset < first.next_offset
+
+    async def begin_amid(self, records: Buffer, *, committed: int) -> Appended | None:
+        """As `append_as_follower`, where the log `begins_amid` the first batch (KAFKA-6975): it is
+        made anew from that batch's base offset on, and its start stays where it is. A crash before
+        the batch is on the device leaves an empty log at that start.
+
+        Raises as `append_as_follower` and `truncate_to`; then the log may end below its start: it
+        takes no appends of a leader, and is to start over.
+        """
+        base_offset = parse_header(records).base_offset
+        compacts = self.config.compact
+        fetched_batches(records, expected=base_offset, compacts=compacts, committed=committed)
+        async with self._cutting("the log is being begun anew"):
+            await self._start_anew(base_offset, log_start_offset=self.log_start_offset)
+        return self.append_as_follower(records, committed=committed)
 
     def _roll_to(self, header: BatchHeader, now_ms: int) -> Segment:
         """The new segment begins where the old one ends, not at a gap behind it: then a segment
@@ -847,9 +877,11 @@ class PartitionLog:
             self._disk, self.directory, segments, self.log_end_offset
         )
 
-    async def _start_anew(self, start_offset: int) -> None:
+    async def _start_anew(self, start_offset: int, *, log_start_offset: int | None = None) -> None:
+        """`log_start_offset`: another one than where the first segment begins."""
         recovery_point = min(self.recovery_point, self._segments.bases[0], start_offset)
-        await self._checkpoint(recovery_point, start_offset)
+        first = start_offset if log_start_offset is None else log_start_offset
+        await self._checkpoint(recovery_point, first)
         self._remove_parked()
         for segment in reversed(self._segments.all):
             self._deletes.condemn(segment)

@@ -190,3 +190,29 @@ def test_retention_runs_on_every_replica_and_spares_the_uncommitted(world: World
     assert scene.nodes[1].partition().role is Role.LEADER
     scene.await_isr(1, 2, 3)
     assert scene.produce(1, b"next").error is NO_ERROR
+
+
+def test_a_follower_begins_anew_where_records_were_deleted_amid_a_batch(
+    scene: ReplicaScene,
+) -> None:
+    """KAFKA-6975: the leader's log begins in the middle of a batch, and it sends whole batches."""
+    scene.kill(3)
+    scene.fence(3)
+    assert scene.produce(1, b"5", b"6", b"7", b"8").base_offset == 5
+    scene.produce(1, b"9")
+    delete(scene, 1, 7)  # In vain: one replica does not answer.
+    assert scene.nodes[1].partition().log.log_start_offset == 7
+    scene.start(3)
+    scene.await_isr(1, 2, 3)
+    scene.settle(0.5)
+    assert starts(scene) == [7, 7, 7]
+    held = [[value for _, _, value in node.log()] for node in scene.nodes.values()]
+    assert held == [held[0]] * 3
+    assert held[0][-3:] == [b"7", b"8", b"9"]
+    assert scene.nodes[3].partition().high_watermark == 10
+    for node_id in (2, 1):
+        scene.kill(node_id)
+        scene.fence(node_id)
+    scene.await_role(3, Role.LEADER)
+    assert scene.fetch(3, 6).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert scene.produce(3, b"10", acks=1).base_offset == 10
