@@ -571,10 +571,13 @@ class Partition:
         if records is not None and len(records):
             self.log.append_as_follower(records, committed=leader_high_watermark)
             self.traffic.replicated_in += len(records)
-        # After the append: the watermark in the answer may cover what came with it.
-        if state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset):
-            self._on_watermark_moved()
+        self._take_leader_watermark(state, leader_high_watermark)
         return True
+
+    def _take_leader_watermark(self, state: FollowerState, high_watermark: int) -> None:
+        """After the append: the watermark in the answer may cover what came with it."""
+        if state.on_leader_watermark(high_watermark, synced_offset=self.log.synced_offset):
+            self._on_watermark_moved()
 
     async def begin_amid(
         self, state: FollowerState, records: Buffer, *, leader_high_watermark: int
@@ -588,7 +591,7 @@ class Partition:
         try:
             await self.log.begin_amid(records, committed=leader_high_watermark)
             self.traffic.replicated_in += len(records)
-            state.on_leader_watermark(leader_high_watermark, synced_offset=self.log.synced_offset)
+            self._take_leader_watermark(state, leader_high_watermark)
         finally:
             self._on_cut_over()
         return state is self.follower

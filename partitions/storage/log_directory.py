@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from posixpath import dirname
@@ -512,14 +512,7 @@ class LogDirectory:
     async def checkpoint_if_room(self, high_watermark_of: HighWatermarkOf = _as_before) -> bool:
         """As `checkpoint`. False: the files stay as they are, for now, which makes a longer
         recovery, nothing worse."""
-        try:
-            await self.checkpoint(high_watermark_of)
-        except OSError as error:
-            if error.errno not in PASSING_ERRORS:
-                raise
-            logger.warning("checkpoints stay as they are: %s", error)
-            return False
-        return True
+        return await _if_room(self.checkpoint(high_watermark_of), "checkpoints stay as they are")
 
     async def _take_offsets(self, high_watermark_of: HighWatermarkOf) -> None:
         for number, (key, log) in enumerate(self._logs.copy().items(), start=1):
@@ -609,16 +602,9 @@ class LogDirectory:
                 "acknowledged is missing; the next start reads the ends of the logs"
             )
             return False
-        try:
-            await write_file_atomically(
-                self._disk, f"{self.path}/{CLEAN_MARKER}", encode_clean_marker(broker_epoch)
-            )
-        except OSError as error:
-            if error.errno not in PASSING_ERRORS:
-                raise
-            logger.warning("no clean-shutdown marker: %s", error)
-            return False
-        return True
+        marker = encode_clean_marker(broker_epoch)
+        written = write_file_atomically(self._disk, f"{self.path}/{CLEAN_MARKER}", marker)
+        return await _if_room(written, "no clean-shutdown marker")
 
     def note_failed_sync(self) -> None:
         """The process ends because a sync failed: leave word for the next one, on whatever the
@@ -640,6 +626,18 @@ class LogDirectory:
             await self.close_logs()
         self._files.close()
         self._lock.release()
+
+
+async def _if_room(writing: Awaitable[None], otherwise: str) -> bool:
+    """False, and it is said what is so then, when the disk refuses it for what should pass."""
+    try:
+        await writing
+    except OSError as error:
+        if error.errno not in PASSING_ERRORS:
+            raise
+        logger.warning("%s: %s", otherwise, error)
+        return False
+    return True
 
 
 async def _remove_deleted(disk: Disk, path: str) -> None:

@@ -79,7 +79,7 @@ class SegmentSwap:
         """For `new`, which is on the device: it may be read, under whatever name. Raises OSError:
         undecided."""
         self._new.change_state(self._disk, SWAP)
-        remove_cleaned(self._new.directory, self._disk)
+        _remove_cleaned(self._new.directory, self._disk)
         await self._sync_names()
         self._left = deque(partial(self._take_away, segment) for segment in self._old)
         self._left += [self._sync_names, self._take_the_name, self._sync_names, self._clear_up]
@@ -111,7 +111,7 @@ class SegmentSwap:
         await self._disk.sync_dir(self._new.directory)
 
 
-def remove_cleaned(directory: str, disk: Disk) -> None:
+def _remove_cleaned(directory: str, disk: Disk) -> None:
     """What compaction made and could not remove any more. Raises OSError."""
     for name in disk.list(directory):
         if name.endswith(CLEANED):
