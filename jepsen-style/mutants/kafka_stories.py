@@ -124,19 +124,19 @@ def retention(story: Story, bad: bool) -> None:
 
 def deletion(story: Story, bad: bool) -> None:
     """The head was deleted by a client who was never answered: no loss below, a loss at it."""
-    base = story.base
-    for value in (1, 2, 3):
-        story.send(0, value, base + value)
-    story.see("delete-records", key="x", before=base + (1 if bad else 2))
-    story.poll(5, (base + 2, 2), (base + 3, 3))
+    _head_gone(story, bad, "delete-records")
 
 
 def outlived(story: Story, bad: bool) -> None:
     """Retention has let a replica drop the head: no loss below where it begins, a loss at it."""
+    _head_gone(story, bad, "retention")
+
+
+def _head_gone(story: Story, bad: bool, why: str) -> None:
     base = story.base
     for value in (1, 2, 3):
         story.send(0, value, base + value)
-    story.see("retention", key="x", before=base + (1 if bad else 2))
+    story.see(why, key="x", before=base + (1 if bad else 2))
     story.poll(5, (base + 2, 2), (base + 3, 3))
 
 
